@@ -1,0 +1,77 @@
+# `make` lists the targets. Everything is installed into .venv, and only once:
+# each set of extras leaves a stamp, and only a newer pyproject.toml installs it again.
+
+VENV    := .venv
+PY      := $(VENV)/bin/python
+PIP     := $(PY) -m pip --disable-pip-version-check --quiet
+STAMPS  := $(VENV)/stamps
+WORKERS ?= 2
+EXTRAS  ?= fast
+ARGS    ?=
+RUN     := $(STAMPS)/run-$(EXTRAS)
+
+# Where each test process has a core of its own, BLAS threads only get in the way.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+# Figures are written to files; no display is looked for.
+export MPLBACKEND ?= Agg
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install test reproduce lint format types wheel-check bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(RUN) ## create .venv and install the package (EXTRAS=fast,cuda13 for a GPU)
+
+test: $(STAMPS)/test ## run the tests (WORKERS=2, ARGS='-k name')
+	$(PY) -m pytest -n $(WORKERS) $(ARGS)
+
+reproduce: $(RUN) ## check every claim, draw every figure, write the report (ARGS=--full)
+	$(VENV)/bin/stemtheory reproduce $(ARGS)
+
+lint: $(STAMPS)/dev ## ruff: rules and format
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+format: $(STAMPS)/dev ## ruff: repair what can be repaired
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+types: $(STAMPS)/dev ## mypy --strict
+	$(PY) -m mypy
+
+wheel-check: $(STAMPS)/dev ## build sdist and wheel, install the wheel elsewhere and use it there
+	PYTHON=$(abspath $(PY)) bash .ci/wheel-check
+
+bench: $(RUN) ## time the engine (never asserted in tests)
+	@test -d benchmarks || { echo "make bench: there is no folder benchmarks/ here" >&2; exit 1; }
+	$(PY) -m benchmarks $(ARGS)
+
+clean: ## remove .venv, builds and caches (results/ and out/ stay)
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The first Python >= 3.11 that can make an environment; PYTHON=... names one outright.
+$(PY):
+	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	  if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+	      2>/dev/null; then \
+	    echo "$$python -m venv $(VENV)"; exec $$python -m venv $(VENV); \
+	  fi; \
+	done; \
+	echo "no Python >= 3.11 with venv was found: install one (on Debian: python3 and" \
+	  "python3-venv) or name it, make PYTHON=/path/to/python3" >&2; exit 1
+
+$(RUN): pyproject.toml | $(PY)
+	$(PIP) install --editable '.[$(EXTRAS)]'
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/test: pyproject.toml | $(PY)
+	$(PIP) install --editable '.[fast,test]'
+	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast
+
+$(STAMPS)/dev: pyproject.toml | $(PY)
+	$(PIP) install --editable '.[fast,dev]'
+	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast $(STAMPS)/test

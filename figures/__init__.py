@@ -1,0 +1,1 @@
+"""Figures: one file per figure of the paper or of the validation."""

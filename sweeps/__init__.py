@@ -1,0 +1,1 @@
+"""Sweeps: one TOML file per sweep."""

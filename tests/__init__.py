@@ -1,0 +1,1 @@
+"""Tests of `stemtheory`, one file per module of the engine."""
