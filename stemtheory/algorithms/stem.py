@@ -1,0 +1,103 @@
+"""STEM: stochastic two-sided momentum, with every reading of its synchronisation.
+
+P. Khanduri, P. Sharma, H. Yang, M. Hong, J. Liu, K. Rajawat, P. K. Varshney. STEM: a stochastic
+two-sided momentum algorithm achieving near-optimal sample and communication complexities for
+federated learning. NeurIPS 2021. Algorithm 1.
+
+    d_{t+1} = g(x_{t+1}) + (1 - a_{t+1}) (d_t - g(x_t)),     one minibatch at both points
+    x_{t+1} = x_t - eta_t d_t
+
+Every I steps x and d are averaged. Which x_t the *next* difference subtracts is left open by the
+listing; ``sync`` chooses:
+
+    literal        the worker's own, un-averaged point (the listing as printed; one exchange)
+    average-first  x is averaged, then d is computed at the mean (two exchanges)
+    overwrite      d is computed, then the own point is overwritten by the mean: a negative control
+    average-both   as average-first, but both gradients at averaged points: a negative control
+
+With ``sync_batch`` m > 1 the one estimate per round that spans the averaging uses m b samples.
+
+Paper: Algorithm (Algo_DR-STORM_batch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from stemtheory.algorithms.base import Step, mean_over_workers, spread
+from stemtheory.oracle import Problem
+
+READINGS = {
+    "literal": "as listed: the own point stays the previous point of the next difference",
+    "average-first": "x is averaged before d is computed at the mean; two exchanges a round",
+    "overwrite": "negative control: the own point is overwritten after d was computed there",
+    "average-both": "negative control: both gradients of the jump at averaged points",
+}
+
+
+class StemState(NamedTuple):
+    """x to step from, d to step along, and the oracle at the previous point (all [..., K, dim])."""
+
+    x: Any
+    d: Any
+    previous: Any
+
+
+@dataclass(frozen=True)
+class Stem:
+    """Algorithm 1 under one reading."""
+
+    sync: str = "literal"
+    sync_batch: int = 1
+
+    initial_batch = True
+    gradients_per_step = 2
+    vectors_per_round = 2
+    initial_vectors = 1
+
+    @property
+    def exchanges_per_round(self) -> int:
+        """Two where x must be averaged before d can be computed, else one."""
+        return 2 if self.sync in ("average-first", "average-both") else 1
+
+    def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> StemState:
+        """Return the state at t = 1: d_1 is the mean over workers of a batch of B samples."""
+        here = problem.evaluate(x)
+        d = mean_over_workers(problem.sample(here, minibatch))
+        return StemState(x, spread(d, x), here)
+
+    def local_step(
+        self, problem: Problem, state: StemState, step: Step, minibatch: Any
+    ) -> StemState:
+        """Return x_{t+1} and d_{t+1}; at a synchronisation x_{t+1} may be averaged first."""
+        x = state.x - step.eta * state.d
+        previous = state.previous
+        if step.synchronises and self.exchanges_per_round == 2:
+            if self.sync == "average-both":
+                previous = problem.evaluate(spread(mean_over_workers(state.x), x))
+            x = spread(mean_over_workers(x), x)
+        here = problem.evaluate(x)
+        d = state.d - problem.sample(previous, minibatch)
+        d *= 1 - step.a
+        d += problem.sample(here, minibatch)
+        return StemState(x, d, here)
+
+    def synchronise(self, problem: Problem, state: StemState) -> StemState:
+        """Return the state with x and d averaged; the previous point depends on the reading."""
+        x = spread(mean_over_workers(state.x), state.x)
+        d = spread(mean_over_workers(state.d), state.d)
+        previous = problem.evaluate(x) if self.sync == "overwrite" else state.previous
+        return StemState(x, d, previous)
+
+    def batch_factor(self, t: int, I: int) -> int:
+        """Return m at the jump: the estimate whose two points are not one local step apart.
+
+        It is computed at t = tbar_s = sI + 1, s >= 1, where the own point stays (literal), and at
+        t = sI where x is averaged first. I = 1 has no jump.
+        """
+        if self.sync_batch == 1 or I == 1:
+            return 1
+        if self.exchanges_per_round == 2:
+            return self.sync_batch if t % I == 0 else 1
+        return self.sync_batch if t > I and t % I == 1 else 1

@@ -1,0 +1,287 @@
+"""The array engine: all replicates and workers of a run in one array, on NumPy or CuPy.
+
+Arrays are [blocks, replicates, K, dim]. Work is cut twice for the cache, without changing a bit of
+the result: replicates are grouped (or, where one block is large, split) so that an array stays
+near ``ARRAY_BYTES``, and noise is drawn for a block of steps at a time near ``NOISE_BYTES``.
+The quantity measured at every t is ||grad f(xbar_t)||^2; it is read back once per block of steps.
+
+Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stemtheory.algorithms.base import Algorithm, Step, mean_over_workers
+from stemtheory.backend import Backend
+from stemtheory.oracle import Floats, Problem
+from stemtheory.schedule import Schedule
+from stemtheory.settings import Sizes
+from stemtheory.streams import REPLICATE_BLOCK, NoiseKey, blocks
+
+ARRAY_BYTES = 128 * 1024  # an array this size stays in the second-level cache with its fellows
+NOISE_BYTES = 512 * 1024
+MOST_STEPS = 256
+Times = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run, checked: everything that ``run_group`` needs."""
+
+    problem: Problem
+    algorithm: Algorithm
+    schedule: Schedule
+    sizes: Sizes
+    start: Any
+    key: NoiseKey
+    backend: Backend
+    host: Backend
+    dtype: np.dtype[Any]
+    record: Times
+    per_sample: bool
+
+
+@dataclass
+class Rows:
+    """What one group measured: arrays whose last axis is its replicates."""
+
+    total: Floats
+    last: Floats
+    best: Floats
+    diverged_at: Times
+    series: Floats
+    running: Floats
+    meter: Meter
+
+
+@dataclass
+class Meter:
+    """Counts samples and exchanges as the loop goes; per worker."""
+
+    samples: float = 0.0
+    draws: float = 0.0
+    rounds: int = 0
+
+    def step(self, gradients: int, samples: float) -> None:
+        """Count one minibatch of ``samples`` at which ``gradients`` gradients are computed."""
+        self.samples += gradients * samples
+        self.draws += samples
+
+
+def run_plan(plan: Plan, replicates: int, threads: int | None = None) -> Rows:
+    """Run all groups of replicates, in threads where there are several; return them joined."""
+    groups = group_blocks(plan, blocks(replicates))
+    n = min(len(groups), threads or os.cpu_count() or 1)
+    if n == 1 or plan.backend.name != "numpy":
+        parts = [run_group(plan, first, sizes) for first, sizes in groups]
+    else:
+        with ThreadPoolExecutor(n) as pool:
+            parts = list(pool.map(lambda group: run_group(plan, *group), groups))
+    names = ("total", "last", "best", "diverged_at", "series", "running")
+    joined = {name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in names}
+    # a group that diverged stops early: the one that went on counts for all
+    return Rows(**joined, meter=max((p.meter for p in parts), key=lambda meter: meter.draws))
+
+
+def group_blocks(plan: Plan, sizes: list[int]) -> list[tuple[int, list[int]]]:
+    """Return groups (first block, sizes of its blocks) of full blocks whose arrays fit the cache.
+
+    A block that is not full is a group of its own, because arrays are rectangular.
+    """
+    per_block = REPLICATE_BLOCK * plan.problem.K * plan.problem.dim * plan.dtype.itemsize
+    n = max(1, ARRAY_BYTES // per_block)
+    full = sum(1 for size in sizes if size == REPLICATE_BLOCK)
+    groups = [(i, sizes[i : min(i + n, full)]) for i in range(0, full, n)]
+    if full < len(sizes):
+        groups.append((full, sizes[full:]))
+    return groups
+
+
+def run_group(plan: Plan, first: int, sizes: list[int]) -> Rows:
+    """Run the replicate blocks ``first``, ``first + 1``, ... together, all T iterations."""
+    streams = _Streams(plan, first, sizes)
+    units = [_Unit(plan, part) for part in _parts(plan, sizes[0])]
+    T, record = plan.sizes.T, plan.record
+    rows, meter = _Accumulator(len(sizes) * sizes[0], T, record), Meter()
+    with plan.backend.quiet():
+        initial = streams.initial()
+        if plan.algorithm.initial_batch:
+            meter.step(1, plan.sizes.B)
+        eta_1 = float(plan.schedule.eta(1.0))
+        for unit in units:
+            unit.begin(initial, len(sizes), eta_1)
+        span = _steps_per_block(plan, sizes)
+        for t0 in range(1, T + 1, span):
+            steps = _steps(plan, t0, min(span, T + 1 - t0))
+            noise = streams.steps(steps)
+            measured = [unit.advance(steps, noise) for unit in units]
+            for step in steps:
+                factor = plan.algorithm.batch_factor(step.t, plan.sizes.I)
+                meter.step(plan.algorithm.gradients_per_step, factor * plan.sizes.b)
+                meter.rounds += step.synchronises
+            rows.add(np.concatenate(measured, axis=-1).reshape(len(steps), -1), t0)
+            if rows.all_diverged:
+                break
+    return rows.finish(meter)
+
+
+class _Unit:
+    """A slice of the replicates of a group, small enough for the cache, and its state."""
+
+    def __init__(self, plan: Plan, part: slice) -> None:
+        self.plan, self.part = plan, part
+        self.state: Any = None
+
+    def begin(self, minibatch: Any, n_blocks: int, eta: float) -> None:
+        plan, size = self.plan, self.part.stop - self.part.start
+        shape = (n_blocks, size, plan.problem.K, plan.problem.dim)
+        x = plan.backend.from_host(np.broadcast_to(plan.start, shape).astype(plan.dtype))
+        mine = None if minibatch is None else minibatch[:, self.part]
+        self.state = plan.algorithm.init(plan.problem, x, eta, mine)
+
+    def advance(self, steps: list[Step], noise: Any) -> Any:
+        """Advance the state over a block of steps; return ||grad f(xbar_t)||^2, on the host."""
+        plan, state = self.plan, self.state
+        measured = []
+        for i, step in enumerate(steps):
+            gradient = plan.problem.full_gradient(mean_over_workers(state.x))
+            measured.append((gradient * gradient).sum(axis=-1))
+            minibatch = None if noise is None else noise[i][:, self.part]
+            state = plan.algorithm.local_step(plan.problem, state, step, minibatch)
+            if step.synchronises:
+                state = plan.algorithm.synchronise(plan.problem, state)
+        self.state = state
+        return plan.backend.to_host(plan.backend.xp.stack(measured))
+
+
+class _Streams:
+    """The noise of one group: one generator per replicate block and purpose."""
+
+    def __init__(self, plan: Plan, first: int, sizes: list[int]) -> None:
+        self.plan, self.count, self.size = plan, len(sizes), sizes[0]
+        self.first = first
+        self.generators = self._open("steps")
+        self.jumps = self._open("jump")
+
+    def _open(self, purpose: str) -> list[Any]:
+        ids = range(self.first, self.first + self.count)
+        make, key = self.plan.host.generator, self.plan.key
+        return [make(key.seed_sequence(block, purpose)) for block in ids]
+
+    def initial(self) -> Any:
+        """Return the minibatch of B samples at x_1, shape [blocks, replicates, ...]."""
+        if not (self.plan.problem.noisy and self.plan.algorithm.initial_batch):
+            return self._empty()
+        return self._draw(self._open("initial"), 1, self.plan.sizes.B)[0]
+
+    def steps(self, steps: list[Step]) -> Any:
+        """Return minibatches for a block of steps: a list, or an array with the steps first."""
+        if not self.plan.problem.noisy:
+            empty = self._empty()
+            return [empty] * len(steps)
+        noise = self._draw(self.generators, len(steps), self.plan.sizes.b)
+        factors = [self.plan.algorithm.batch_factor(s.t, self.plan.sizes.I) for s in steps]
+        if max(factors) == 1:
+            return noise
+        return [
+            n if m == 1 else self._draw(self.jumps, 1, m * self.plan.sizes.b)[0]
+            for n, m in zip(noise, factors, strict=True)
+        ]
+
+    def _empty(self) -> Any:
+        return np.empty((self.count, self.size, 0))
+
+    def _draw(self, generators: list[Any], n: int, b: float) -> Any:
+        """Draw full blocks (so that a replicate's noise does not depend on how many there are)."""
+        plan = self.plan
+        xp = plan.host.xp
+        drawn = [self._one(stream, n, b) for stream in generators]
+        if len(drawn) == 1:
+            joined = drawn[0][:, None]
+        else:
+            joined = xp.stack(drawn, axis=1)
+        joined = joined[:, :, : self.size]
+        return joined if plan.host is plan.backend else plan.backend.from_host(joined)
+
+    def _one(self, stream: Any, n: int, b: float) -> Any:
+        plan = self.plan
+        if not plan.per_sample:
+            return plan.problem.draw(stream, (n, REPLICATE_BLOCK), b, plan.dtype)
+        samples = plan.problem.draw(stream, (n, REPLICATE_BLOCK, int(b)), 1.0, plan.dtype)
+        return samples.mean(axis=2)
+
+
+class _Accumulator:
+    """Sums, minima and the record over time; one addition per iteration, in order."""
+
+    def __init__(self, replicates: int, T: int, record: Times) -> None:
+        self.T, self.record = T, record
+        self.total = np.zeros(replicates)
+        self.last = np.full(replicates, np.nan)
+        self.best = np.full(replicates, np.inf)
+        self.diverged_at = np.zeros(replicates, dtype=np.int64)
+        self.series = np.full((len(record), replicates), np.nan)
+        self.running = np.full((len(record), replicates), np.nan)
+
+    @property
+    def all_diverged(self) -> bool:
+        return bool(np.all(self.diverged_at > 0))
+
+    def add(self, measured: Any, t0: int) -> None:
+        """Add a block [steps, replicates] that starts at iteration t0."""
+        values = measured.astype(np.float64)
+        sums = np.cumsum(np.concatenate([self.total[None], values]), axis=0)[1:]
+        bad = ~np.isfinite(values)
+        fresh = bad.any(axis=0) & (self.diverged_at == 0)
+        self.diverged_at[fresh] = t0 + bad.argmax(axis=0)[fresh]
+        self.total, self.last = sums[-1], values[-1]
+        self.best = np.fmin(self.best, np.nanmin(np.where(bad, np.inf, values), axis=0))
+        due = (self.record >= t0) & (self.record < t0 + len(values))
+        times = self.record[due]
+        self.series[due] = values[times - t0]
+        self.running[due] = sums[times - t0] / times[:, None]
+
+    def finish(self, meter: Meter) -> Rows:
+        """Return the averages; a diverged replicate is NaN, whatever was finite before."""
+        lost = self.diverged_at > 0
+        average = np.where(lost, np.nan, self.total / self.T)
+        return Rows(
+            average,
+            np.where(lost, np.nan, self.last),
+            self.best,
+            self.diverged_at,
+            self.series,
+            self.running,
+            meter,
+        )
+
+
+def _parts(plan: Plan, size: int) -> list[slice]:
+    """Return slices of a block's replicates: one, unless a replicate alone fills the cache."""
+    per_replicate = plan.problem.K * plan.problem.dim * plan.dtype.itemsize
+    if plan.backend.name != "numpy":
+        return [slice(0, size)]
+    n = size if size * per_replicate <= ARRAY_BYTES else max(1, ARRAY_BYTES // per_replicate)
+    return [slice(i, min(i + n, size)) for i in range(0, size, n)]
+
+
+def _steps_per_block(plan: Plan, sizes: list[int]) -> int:
+    """Return how many steps of noise are drawn at once; one read-back of results each."""
+    state = len(sizes) * REPLICATE_BLOCK * plan.problem.K * plan.problem.dim * plan.dtype.itemsize
+    limit = NOISE_BYTES if plan.backend.name == "numpy" else 64 * NOISE_BYTES
+    return max(1, min(MOST_STEPS, limit // (2 * state)))
+
+
+def _steps(plan: Plan, t0: int, n: int) -> list[Step]:
+    """Return iterations t0 .. t0 + n - 1 with eta_t and a_{t+1}."""
+    t = np.arange(t0, t0 + n, dtype=np.float64)
+    eta, a = np.asarray(plan.schedule.eta(t)), np.asarray(plan.schedule.momentum(t + 1))
+    return [
+        Step(t0 + i, float(eta[i]), float(a[i]), (t0 + i) % plan.sizes.I == 0) for i in range(n)
+    ]

@@ -1,0 +1,95 @@
+"""One clear sentence for bad input: what was given, what is allowed, what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UsageError(ValueError):
+    """Bad input from the user; its text is one sentence and the command line exits with 2."""
+
+
+def whole(name: str, value: object, minimum: int = 1) -> int:
+    """Return ``value`` as an int that is at least ``minimum``.
+
+    Accepts ints, floats without a fraction and strings such as ``1e6`` and ``1_000_000``.
+
+    Raises
+    ------
+    UsageError
+        If it is not a finite whole number, or is below ``minimum``.
+    """
+    number = _number(value)
+    if number is None or not math.isfinite(number) or number != int(number) or number < minimum:
+        raise UsageError(
+            f"{name} is {_shown(value)}, but it must be a whole number of at least {minimum}:"
+            f" give {name}={minimum} or more."
+        )
+    return int(number)
+
+
+def real(
+    name: str, value: object, *, minimum: float | None = None, positive: bool = False
+) -> float:
+    """Return ``value`` as a finite float that is at least ``minimum`` (or above 0).
+
+    Raises
+    ------
+    UsageError
+        If it is not a finite number in that range.
+    """
+    number = _number(value)
+    allowed = "a finite number"
+    if positive:
+        allowed = "a finite number above 0"
+    elif minimum is not None:
+        allowed = f"a finite number of at least {minimum:g}"
+    if (
+        number is None
+        or not math.isfinite(number)
+        or (positive and number <= 0)
+        or (minimum is not None and number < minimum)
+    ):
+        raise UsageError(
+            f"{name} is {_shown(value)}, but it must be {allowed}: give another value."
+        )
+    return float(number)
+
+
+def choice(name: str, value: object, allowed: Iterable[str]) -> str:
+    """Return ``value`` if it is one of the ``allowed`` names.
+
+    Raises
+    ------
+    UsageError
+        With the known names, and the nearest one if the value looks like a misprint.
+    """
+    known = sorted(allowed)
+    if isinstance(value, str) and value in known:
+        return value
+    near = get_close_matches(str(value), known, n=1)
+    hint = f"did you mean {near[0]}?" if near else "choose one of them."
+    raise UsageError(f"{name} {_shown(value)} is unknown; known are {', '.join(known)}: {hint}")
+
+
+def _number(value: object) -> float | int | None:
+    """Read an int, a float or their text; None for anything else (a bool is not a number)."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    elif isinstance(value, int):
+        return value
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def _shown(value: object) -> str:
+    return f"'{value}'" if isinstance(value, str) else repr(value)

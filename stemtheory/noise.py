@@ -1,0 +1,129 @@
+"""Noise models: gradient noise that is linear in independent standard Gaussians.
+
+The noise of one sample at x is ``sum_m xi_m * n_m(x)``, coordinate by coordinate, with xi_m fresh
+for every sample, worker and step. The mean of b such samples has exactly the law of one draw
+scaled by 1/sqrt(b), so b costs nothing and may be real. Each model is the gradient of a random
+function. Its *fields* n_m are elementwise, use NumPy ufuncs only (CuPy arrays dispatch to them)
+and take every number as an argument, so that a compiler sees typed constants.
+
+Paper: Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unbiased_Var_Grad).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+def additive(x: Any, amplitude: Any) -> tuple[Any, ...]:
+    """Return the field (amplitude): the same noise everywhere."""
+    return (amplitude,)
+
+
+def phase(x: Any, amplitude: Any, frequency: Any) -> tuple[Any, ...]:
+    """Return the fields amplitude * (cos(w x), sin(w x)): variance amplitude^2 at every x."""
+    angle = frequency * x
+    return amplitude * np.cos(angle), amplitude * np.sin(angle)
+
+
+def modulated(x: Any, level: Any, swing: Any, frequency: Any) -> tuple[Any, ...]:
+    """Return the field level + swing * sin(w x)."""
+    return (level + swing * np.sin(frequency * x),)
+
+
+def multiplicative(x: Any, slope: Any, amplitude: Any) -> tuple[Any, ...]:
+    """Return the fields (slope * x, amplitude): the variance grows without bound."""
+    return slope * x, amplitude
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """A noise model: its fields and how sigma, L_n and its frequency hang together.
+
+    ``smooth`` tells whether L_n > 0 is possible; ``frequency`` returns w_n from
+    (sigma, L_n, dim, modulation) and ``smoothness`` is its inverse; ``arguments`` returns what
+    ``fields`` takes after x. ``loudest`` is a coordinate at which the variance is sigma^2.
+    """
+
+    name: str
+    summary: str
+    terms: int
+    fields: Callable[..., tuple[Any, ...]]
+    smooth: bool
+    bounded: bool
+    arguments: Callable[[float, float, float, int, float], tuple[float, ...]]
+    smoothness: Callable[[float, float, int, float], float]
+    frequency: Callable[[float, float, int, float], float]
+    loudest: Callable[[float], float]
+
+
+def _no_frequency(sigma: float, L_n: float, dim: int, modulation: float) -> float:
+    return 0.0
+
+
+def _origin(frequency: float) -> float:
+    return 0.0
+
+
+def _quarter_wave(frequency: float) -> float:
+    return math.pi / (2 * frequency) if frequency else 0.0
+
+
+ADDITIVE = NoiseModel(
+    name="additive",
+    summary="(sigma/sqrt d) xi: sigma everywhere, L_n = 0",
+    terms=1,
+    fields=additive,
+    smooth=False,
+    bounded=True,
+    arguments=lambda sigma, L_n, w, dim, modulation: (sigma / math.sqrt(dim),),
+    smoothness=lambda sigma, w, dim, modulation: 0.0,
+    frequency=_no_frequency,
+    loudest=_origin,
+)
+PHASE = NoiseModel(
+    name="phase",
+    summary="(sigma/sqrt d)(xi1 cos w x + xi2 sin w x): sigma everywhere, L_n = sigma w/sqrt d",
+    terms=2,
+    fields=phase,
+    smooth=True,
+    bounded=True,
+    arguments=lambda sigma, L_n, w, dim, modulation: (sigma / math.sqrt(dim), w),
+    smoothness=lambda sigma, w, dim, modulation: sigma * abs(w) / math.sqrt(dim),
+    frequency=lambda sigma, L_n, dim, modulation: L_n * math.sqrt(dim) / sigma,
+    loudest=_origin,
+)
+MODULATED = NoiseModel(
+    name="modulated",
+    summary="xi (p + q sin w x): sigma = sqrt(d)(p + q) at sin w x = 1, L_n = q w at 0",
+    terms=1,
+    fields=modulated,
+    smooth=True,
+    bounded=True,
+    arguments=lambda sigma, L_n, w, dim, modulation: (
+        (1 - modulation) * sigma / math.sqrt(dim),
+        modulation * sigma / math.sqrt(dim),
+        w,
+    ),
+    smoothness=lambda sigma, w, dim, modulation: modulation * sigma * abs(w) / math.sqrt(dim),
+    frequency=lambda sigma, L_n, dim, modulation: L_n * math.sqrt(dim) / (modulation * sigma),
+    loudest=_quarter_wave,
+)
+MULTIPLICATIVE = NoiseModel(
+    name="multiplicative",
+    summary="L_n xi1 x + (sigma/sqrt d) xi2: L_n exact, variance unbounded",
+    terms=2,
+    fields=multiplicative,
+    smooth=True,
+    bounded=False,
+    arguments=lambda sigma, L_n, w, dim, modulation: (L_n, sigma / math.sqrt(dim)),
+    smoothness=lambda sigma, w, dim, modulation: 0.0,
+    frequency=_no_frequency,
+    loudest=_origin,
+)
+
+NOISES = {model.name: model for model in (ADDITIVE, PHASE, MODULATED, MULTIPLICATIVE)}

@@ -1,0 +1,198 @@
+"""The simulator's front door: checks what was asked for, runs it, and returns a Trace.
+
+Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from stemtheory._version import __version__
+from stemtheory.algorithms import ALGORITHMS
+from stemtheory.array_engine import Meter, Plan, Times, run_plan
+from stemtheory.backend import Backend, numpy_backend, resolve
+from stemtheory.errors import UsageError, choice, whole
+from stemtheory.oracle import Floats, Problem
+from stemtheory.settings import Sizes, resolve_schedule, resolve_sizes
+from stemtheory.streams import NoiseKey
+from stemtheory.trace import Counts, Trace
+
+ENGINES = ("auto", "array")
+DTYPES = ("float64", "float32")
+
+
+def simulate(
+    problem: Problem,
+    algorithm: str = "stem",
+    *,
+    T: int = 4096,
+    b: float | None = None,
+    I: int | None = None,
+    nu: float | None = None,
+    B: float | None = None,
+    schedule: str = "theorem",
+    schedule_options: Mapping[str, Any] | None = None,
+    sync: str = "literal",
+    sync_batch: int = 1,
+    replicates: int = 32,
+    x1: float | Sequence[float] | Floats = 1.0,
+    seed: int = 0,
+    backend: str = "auto",
+    engine: str = "auto",
+    dtype: str = "float64",
+    record_every: int = 0,
+    record_at: Sequence[int] = (),
+    per_sample: bool = False,
+    noise_source: str = "device",
+    threads: int | None = None,
+) -> Trace:
+    """Return the trace of ``replicates`` independent runs of ``algorithm`` on ``problem``.
+
+    Parameters
+    ----------
+    problem
+        What is minimised; ``load_problem`` makes one.
+    algorithm
+        A name of ``ALGORITHMS``: stem, fedavg, or a named setting of them.
+    T, b, I, nu, B
+        Iterations (rounded up to a multiple of I), samples per minibatch (may be real), local
+        steps per round, knob of the trade-off curve instead of b and I (default 1/2), and samples
+        of the initial batch per worker (default b I).
+    schedule, schedule_options
+        ``theorem``, ``calibrated``, ``practical`` or ``constant``, and its parameters.
+    sync, sync_batch
+        STEM's reading of the synchronisation, and m of the sync batch.
+    replicates, seed, x1
+        Independent runs, the seed of all noise, and the common start (a number for every
+        coordinate, or dim of them).
+    backend, engine, dtype
+        Where and how it is computed.
+    record_every, record_at
+        Keep ||grad f(xbar_t)||^2 and its running average every so many iterations, or at the
+        given ones; T is always kept.
+    per_sample
+        Draw b samples for real and average them, instead of one draw of the mean's law.
+    noise_source
+        ``device``, or ``host`` to give every backend the same numbers.
+    threads
+        How many threads share the groups of replicates (default: one per core).
+
+    Raises
+    ------
+    UsageError
+        For bad input, in one sentence.
+    """
+    choice("engine", engine, ENGINES)
+    chosen, kind = resolve(backend), np.dtype(choice("dtype", dtype, DTYPES))
+    constants, start = problem.constants(), _start(x1, problem.dim)
+    sizes = resolve_sizes(algorithm, problem.K, constants.L, T=T, b=b, I=I, nu=nu, B=B)
+    sigma = constants.sigma if math.isfinite(constants.sigma) else float(problem.dials["sigma"])
+    options = dict(schedule_options or {})
+    plan = Plan(
+        problem=problem.place(chosen, kind),
+        algorithm=ALGORITHMS[algorithm].make(sync, sync_batch),
+        schedule=resolve_schedule(algorithm, schedule, sizes, constants.L, sigma, options),
+        sizes=sizes,
+        start=start,
+        key=NoiseKey(whole("seed", seed, 0), problem.dim, problem.K, sizes.T, sizes.b, sizes.I),
+        backend=chosen,
+        host=_noise_backend(chosen, noise_source),
+        dtype=kind,
+        record=_record_times(sizes.T, record_every, record_at),
+        per_sample=_per_sample(per_sample, sizes),
+    )
+    rows = run_plan(plan, whole("replicates", replicates), threads)
+    settings = {
+        "algorithm": algorithm,
+        "sync": sync,
+        "sync_batch": sync_batch,
+        "engine": "array",
+        "noise_source": noise_source,
+        **describe(problem, plan),
+        "schedule": {"name": schedule, **plan.schedule.parameters()},
+    }
+    return Trace(
+        settings=settings,
+        counts=count(plan, rows.meter),
+        grad_sq=rows.total,
+        last=rows.last,
+        best=rows.best,
+        times=plan.record,
+        series=rows.series,
+        running=rows.running,
+        diverged_at=rows.diverged_at,
+    )
+
+
+def describe(problem: Problem, plan: Plan) -> dict[str, Any]:
+    """Return the settings of a run that its problem, sizes and backend fix, JSON-ready."""
+    constants = asdict(problem.constants(plan.start))
+    exact = constants.pop("exact")
+    gradient = problem.full_gradient(plan.start)
+    return {
+        "problem": problem.name,
+        "dim": problem.dim,
+        **asdict(plan.sizes),
+        "dtype": plan.dtype.name,
+        "backend": plan.backend.name,
+        "device": plan.backend.device,
+        "seed": plan.key.seed,
+        "version": __version__,
+        "x1": [float(x) for x in plan.start],
+        "constants": {k: v if math.isfinite(v) else None for k, v in constants.items()},
+        "exact": exact,
+        "dials": dict(problem.dials),
+        "grad_sq_start": float(np.sum(gradient * gradient)),
+    }
+
+
+def count(plan: Plan, meter: Meter) -> Counts:
+    """Return the samples the engine counted and what was exchanged; an initial d costs one more."""
+    algorithm = plan.algorithm
+    first = algorithm.initial_vectors
+    vectors = algorithm.vectors_per_round * meter.rounds + first
+    return Counts(
+        samples_per_worker=meter.samples,
+        draws_per_worker=meter.draws,
+        rounds=meter.rounds,
+        exchanges=algorithm.exchanges_per_round * meter.rounds + min(first, 1),
+        vectors_up=vectors,
+        vectors_down=vectors,
+    )
+
+
+def _start(x1: Any, dim: int) -> Floats:
+    start = np.asarray(x1, dtype=np.float64)
+    if start.shape not in ((), (dim,)) or not np.all(np.isfinite(start)):
+        raise UsageError(
+            f"x1 has shape {start.shape}, but it must be one finite number or {dim} of them (dim)."
+        )
+    return np.broadcast_to(start, (dim,)).copy()
+
+
+def _record_times(T: int, every: int, at: Sequence[int]) -> Times:
+    every = whole("record_every", every, 0)
+    times = {T, *(whole("record_at", t) for t in at)}
+    if every:
+        times.update(range(every, T + 1, every))
+    return np.array(sorted(t for t in times if t <= T), dtype=np.int64)
+
+
+def _noise_backend(chosen: Backend, source: str) -> Backend:
+    if choice("noise_source", source, ("device", "host")) == "device" or chosen.name == "numpy":
+        return chosen
+    return numpy_backend("noise drawn on the host")
+
+
+def _per_sample(wanted: bool, sizes: Sizes) -> bool:
+    if wanted and not (float(sizes.b).is_integer() and float(sizes.B).is_integer()):
+        raise UsageError(
+            f"per_sample needs whole batches, but b is {sizes.b:g} and B is {sizes.B:g}:"
+            " round them, or leave per_sample out."
+        )
+    return wanted
