@@ -1,6 +1,7 @@
 """Settings shared by all tests. Nothing is seeded here: each test names its own seeds."""
 
-import matplotlib as mpl
+import os
 
-# No test needs a display, whatever the environment of the person who runs them says.
-mpl.use("Agg", force=True)
+# No test needs a display, whatever the environment of the person who runs them says; commands that
+# a test starts inherit it.
+os.environ["MPLBACKEND"] = "Agg"

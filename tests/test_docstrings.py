@@ -2,7 +2,9 @@
 
 import ast
 import inspect
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,10 +17,8 @@ LABELS = frozenset((ROOT / "tests/data/paper_labels.txt").read_text(encoding="ut
 FILES = package_files()
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
-# A reference starts at "Paper:" and ends with the paragraph, the docstring or the literal.
-REFERENCE = re.compile(
-    r'\bPaper:(.*?)(?=\n\s*#?\s*\n|"""|\bPaper:|"\s*$|\Z)', re.DOTALL | re.MULTILINE
-)
+# A reference starts at "Paper:" and ends with the paragraph, the string or the comment.
+REFERENCE = re.compile(r"\bPaper:(.*?)(?=\n\s*\n|\bPaper:|\Z)", re.DOTALL)
 GROUP = re.compile(r"\(([^()]*)\)")
 
 
@@ -40,19 +40,44 @@ def undocumented(tree: ast.Module) -> list[str]:
     return [name for name, node in public_parts(tree) if not ast.get_docstring(node)]
 
 
-def label_faults(text: str) -> list[str]:
-    """Return one sentence for every reference to the paper that cannot be followed.
+def strings_and_comments(source: str) -> Iterator[str]:
+    """Yield every string literal, and every block of comment lines without its marks."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+    block: list[str] = []
+    last = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            if token.start[0] != last + 1:
+                yield "\n".join(block)
+                block = []
+            block.append(token.string.lstrip("# "))
+            last = token.start[0]
+    yield "\n".join(block)
 
-    A reference is ``Paper: Lemma (Lem: Norm_Ineq), eq. (Eq: Problem)``: every group in parentheses
-    with a colon or an underscore is a label of the paper, and there is at least one.
+
+def reference_labels(reference: str) -> list[str]:
+    """Return what a reference gives for labels of the paper.
+
+    That is every group in parentheses with a colon or an underscore, and outside of parentheses
+    every item with a colon: ``Lemma (Lem: Norm_Ineq), eq. (Eq: Problem)`` or ``Lem: Norm_Ineq``.
     """
+    text = " ".join(reference.split())
+    items = re.split(r"[,;.]", GROUP.sub("", text))
+    bare = [item.strip() for item in items if ":" in item]
+    return bare + [group for group in GROUP.findall(text) if ":" in group or "_" in group]
+
+
+def label_faults(source: str) -> list[str]:
+    """Return one sentence for every reference of a source text that cannot be followed."""
     faults = []
-    for reference in REFERENCE.findall(text):
-        groups = [" ".join(re.sub(r"\n\s*#", " ", g).split()) for g in GROUP.findall(reference)]
-        labels = [group for group in groups if ":" in group or "_" in group]
-        if not labels:
-            faults.append(f"no label in 'Paper:{' '.join(reference.split())}'")
-        faults += [f"the paper has no label '{label}'" for label in labels if label not in LABELS]
+    for text in strings_and_comments(source):
+        for reference in REFERENCE.findall(text):
+            labels = reference_labels(reference)
+            if not labels:
+                faults.append(f"no label in 'Paper:{' '.join(reference.split())}'")
+            faults += [f"the paper has no label '{name}'" for name in labels if name not in LABELS]
     return faults
 
 
@@ -76,11 +101,14 @@ GOOD_REFERENCES = (
     '"""Mean.\n\nPaper: Lemma (Lem: e_bar_bound_Batch), eq. (Eq: Grad_Norm_Sum), (x).\n"""',
     "# Paper: Theorem (Thm:\n# PR_Convergence_Main_App).\n\nx = f(a_b)\n",
     '"""Paper: Algorithm (Algo_DR-STORM_batch).\n\nNot part of it: (a_t).\n"""',
+    'A = ("Paper: Thm: Flexible_FedAvg; App: FedAvg", "b: (a_t)")',
 )
 BAD_REFERENCES = (
     '"""Mean.\n\nPaper: Lemma (Lem: e_bar_bound).\n"""',
     '"""Paper: Lemma (Lem: Norm_Ineq), eq. (Eq: Norm_Ineq)."""',
+    '"""Paper: Thm: Flexible, eq. (Eq: Problem)."""',
     "# Paper: Lemma 3\n",
+    "x = 1  # a comment\n\n# another\n# Paper: Lemma (lem: Norm_Ineq)\n",
 )
 
 
@@ -140,12 +168,29 @@ def _options(command: Any) -> Iterator[tuple[str, ...]]:
         yield from _options(child)
 
 
+def flag_faults(options: list[set[str]], rows: list[Row]) -> list[str]:
+    """Return the flags that glossary and command line do not both have, in both forms."""
+    written = {flag for row in rows for flag in row.flags}
+    faults = [
+        f"no option is called {' and '.join(row.flags)}"
+        for row in rows
+        if row.flags and not any(set(row.flags) <= names for names in options)
+    ]
+    short = {name for names in options for name in names if re.fullmatch(r"--[A-Za-z]\w?", name)}
+    return faults + [f"{flag} is not in the glossary" for flag in sorted(short - written)]
+
+
 def test_flags_of_the_glossary_exist_in_both_forms() -> None:
     cli = pytest.importorskip("stemtheory.cli")
     typer_main = pytest.importorskip("typer.main")
     options = [set(names) for names in _options(typer_main.get_command(cli.app))]
-    for row in glossary():
-        if row.flags:
-            assert any(set(row.flags) <= names for names in options), row.flags
-    short = {name for names in options for name in names if re.fullmatch(r"--[A-Za-z]\w?", name)}
-    assert short - {flag for row in glossary() for flag in row.flags} == set()
+    assert flag_faults(options, glossary()) == []
+
+
+def test_a_missing_or_unwritten_flag_is_found() -> None:
+    options = [set(row.flags) for row in glossary() if row.flags]
+    assert flag_faults(options, glossary()) == []
+    assert flag_faults([names - {"--steps"} for names in options], glossary()) != []
+    assert flag_faults([*options, {"--H", "--height"}], glossary()) == [
+        "--H is not in the glossary"
+    ]

@@ -25,9 +25,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("catalogue",),
     ("curves", "stepsizes", "fedavg_stepsizes", "schedule"),
     ("algorithms",),
-    ("fused",),
-    ("trace", "simulate"),
-    ("bounds", "moments"),
+    ("settings", "trace"),
+    ("array_engine", "fused"),
+    ("simulate",),
+    ("bound_formulas", "bounds", "inversion", "table1", "moments"),
     ("claims",),
     ("experiment",),
     ("drawing", "report"),
@@ -117,7 +118,7 @@ def layer_faults(module: str, found: list[Import]) -> list[str]:
         reason = _layer_fault(module.partition(".")[2].split(".")[0], rest.split(".")[0])
         if reason:
             faults.append(f"{where}: {reason}")
-    return faults
+    return list(dict.fromkeys(faults))
 
 
 def _layer_fault(source: str, target: str) -> str | None:
@@ -134,7 +135,7 @@ def _layer_fault(source: str, target: str) -> str | None:
         return "the engine finds entries by name at run time"
     if target not in LEVEL:
         return f"'{target}' has no layer yet: give it one in LAYERS"
-    if LEVEL.get(source, -1) < LEVEL[target]:
+    if source in LEVEL and LEVEL[source] < LEVEL[target]:
         return f"'{target}' lies above '{source}'"
     return None
 
