@@ -45,9 +45,10 @@ types: $(STAMPS)/dev ## mypy --strict
 wheel-check: $(STAMPS)/dev ## build sdist and wheel, install the wheel elsewhere and use it there
 	PYTHON=$(abspath $(PY)) bash .ci/wheel-check
 
-bench: $(RUN) ## time the engine (never asserted in tests)
-	@test -d benchmarks || { echo "make bench: there is no folder benchmarks/ here" >&2; exit 1; }
-	$(PY) -m benchmarks $(ARGS)
+bench: $(RUN) ## run each script of benchmarks/ (never asserted in tests)
+	@for script in benchmarks/[a-z]*.py; do \
+	  echo "$(PY) $$script $(ARGS)"; $(PY) $$script $(ARGS) || exit 1; \
+	done
 
 clean: ## remove .venv, builds and caches (results/ and out/ stay)
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -17,7 +17,7 @@ from tests.sources import module_name, package_files, parse
 # From the bottom up: a module imports from its own layer and from those below it. The catalogue
 # stands low because it finds entries by name at run time and knows only what a problem is.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "_version"),
+    ("errors", "_version", "jsontext"),
     ("backend",),
     ("streams",),
     ("noise", "heterogeneity", "dials"),
@@ -25,10 +25,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("catalogue",),
     ("curves", "stepsizes", "fedavg_stepsizes", "schedule"),
     ("algorithms",),
-    ("settings", "trace"),
+    ("settings", "trace", "trace_files"),
     ("array_engine", "fused"),
     ("simulate",),
-    ("bound_formulas", "bounds", "inversion", "table1", "moments"),
+    ("bound_formulas", "bounds", "inversion", "margins", "table1", "moments"),
     ("claims",),
     ("experiment",),
     ("drawing", "report"),
