@@ -33,10 +33,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("claims",),
     ("experiment",),
     ("drawing", "report"),
+    ("inventory",),
 )
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
 ENTRIES = ("problems", "figures", "sweeps")
-TOP = ("cli", "__main__")
+TOP = ("cli", "cli_options", "__main__")
 
 FORBIDDEN_MODULES = {
     "random": "draw from a stream with an address (stemtheory.streams)",
