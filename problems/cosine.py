@@ -49,11 +49,15 @@ def _dip(rho: float, ripple: float, rest: float) -> float | None:
 ENTRY = Family(
     name="cosine",
     summary="bowl with ripples; nonconvex for bowl < 1/2",
-    formula=r"f(x) = \sum_j c_j \left[\frac{\rho x_j^2}{2} + (1-\rho)\frac{1-\cos w x_j}{w^2}\right]",
+    formula=(
+        r"f(x) = \sum_j c_j \left[\rho \frac{x_j^2}{2}"
+        r" + (1 - \rho) \frac{1 - \cos w x_j}{w^2}\right]"
+    ),
     loss=loss,
     slope=slope,
     curvature=curvature,
     shape=_shape,
     own_dials={"bowl": 1 / 3, "ripple": 2.0},
     dip=_dip,
+    length=lambda rho, ripple, rest: min(1.0, 1 / ripple),
 )

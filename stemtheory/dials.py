@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from stemtheory.errors import UsageError, choice, real, whole
+from stemtheory.errors import UsageError, choice, real, truth, whole
 from stemtheory.heterogeneity import HETEROGENEITIES
 from stemtheory.noise import NOISES
 
@@ -77,7 +77,7 @@ def resolve_dials(
     if modulation > 1:
         raise UsageError(f"modulation is {modulation:g}, but it must lie in (0, 1]: lower it.")
     spectrum = real("spectrum", spectrum, minimum=1)
-    zeta, heterogeneity = _resolve_zeta(
+    zeta, heterogeneity = resolve_zeta(
         K, zeta, choice("heterogeneity", heterogeneity, HETEROGENEITIES)
     )
     given = _Given(
@@ -88,7 +88,7 @@ def resolve_dials(
         wavy_noise=NOISES[noise].smooth and (sigma > 0 or not NOISES[noise].bounded),
         wavy_het=heterogeneity == "sinusoid" and zeta > 0,
     )
-    L_out, c, Z, L_n = _split(given, slack)
+    L_out, c, Z, L_n = _split(given, truth("slack", slack))
     _refuse_flat_waves(noise, sigma, zeta, given, Z, L_n)
     frequency = NOISES[noise].frequency(sigma, L_n, dim, modulation) if sigma > 0 else 0.0
     return Dials(
@@ -105,7 +105,7 @@ def resolve_dials(
         heterogeneity=heterogeneity,
         modulation=modulation,
         spectrum=spectrum,
-        rotate=bool(rotate),
+        rotate=truth("rotate", rotate),
         attained=math.hypot(c + Z, L_n),
     )
 
@@ -183,7 +183,7 @@ def _leg(hypotenuse: float, leg: float, name: str) -> float:
     return math.sqrt(max(hypotenuse**2 - leg**2, 0.0))
 
 
-def _resolve_zeta(K: int, zeta: float | None, heterogeneity: str) -> tuple[float, str]:
+def resolve_zeta(K: int, zeta: float | None, heterogeneity: str) -> tuple[float, str]:
     """Return zeta (default 1, or 0 where there is nothing to differ) and the model used."""
     if zeta is None:
         zeta = 0.0 if K == 1 or heterogeneity == "none" else 1.0

@@ -20,12 +20,14 @@ import numpy as np
 
 from stemtheory.backend import Backend
 from stemtheory.dials import Dials, resolve_dials
-from stemtheory.errors import UsageError
+from stemtheory.errors import UsageError, real
 from stemtheory.heterogeneity import Push, make_push
 from stemtheory.noise import NOISES, NoiseModel
 from stemtheory.oracle import Constants, Exactness, Floats, Witness
 
-STEP = 1e-5  # distance of the two points of a witness of L: error about STEP^2 relative
+# Distance of the two points of a witness of L, in units of the problem's smallest length: the
+# curvature bends by about STEP^2/8 of itself, and the difference loses about 1e-16/STEP.
+STEP = 2e-5
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class Family:
 
     ``loss``, ``slope`` and ``curvature`` are elementwise in ufuncs of (x, weight, *shape); the
     slope has no numbers of its own (a compiler would widen float32 with them). ``shape`` turns
-    (curvatures c_j, family dials) into the shape arguments, ``aliases`` renames dials.
+    (curvatures c_j, family dials) into the shape arguments; ``weights`` may lower the c_j of some
+    coordinates, never that of the first; ``aliases`` renames dials. ``length`` is the smallest
+    distance, given the shape, over which the curvature changes (1 if not given).
     ``dip`` is a coordinate at which the curvature is negative (None: convex), given the shape.
     ``height`` is sup phi (infinite if unbounded). ``flat`` says that the curvature is c everywhere.
     """
@@ -46,9 +50,11 @@ class Family:
     slope: Callable[..., Any]
     curvature: Callable[..., Any]
     shape: Callable[[Floats, Mapping[str, float]], tuple[Any, ...]] = lambda c, own: ()
+    weights: Callable[[Floats, Mapping[str, float]], Floats] = lambda c, own: c
     own_dials: Mapping[str, float | None] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     dip: Callable[..., float | None] = lambda *shape: None
+    length: Callable[..., float] = lambda *shape: 1.0
     height: float = math.inf
     flat: bool = False
 
@@ -177,8 +183,10 @@ class Separable:
             "sigma": True if self.noise.bounded else "unbounded",
             "zeta": True,
             "f_star": True,
-            "gap": start is not None or self.family.height == math.inf,
+            "gap": start is not None,
         }
+        if start is None and self.family.height == math.inf:
+            exact["gap"] = "unbounded"
         sigma = dials.sigma if self.noise.bounded else math.inf
         if start is not None:
             gap = float(self.value(np.asarray(start, dtype=np.float64)))
@@ -198,7 +206,7 @@ class Separable:
             self._witness("f_star", [0 * e], (), "the minimiser"),
         ]
         if self._aligned():
-            step = STEP / 2 * e
+            step = self._step() / 2 * e
             pair = [peak * e - step, peak * e + step]
             found.append(self._witness("L", pair, (0,), "two points at the peak of the curvature"))
         if self.noise.bounded and self.noisy:
@@ -229,6 +237,12 @@ class Separable:
         dials = self.settings
         return -dials.het_phase / dials.het_frequency if dials.het_frequency else 0.0
 
+    def _step(self) -> float:
+        """Return how far apart the two points of the witness of L are."""
+        dials = self.settings
+        fastest = max(1.0, dials.noise_frequency, dials.het_frequency)
+        return STEP * min(1 / fastest, self.family.length(*self.slope_arguments[1:]))
+
     def _turn(self, x: Any) -> Any:
         """Return Qx, Q = I - 2vv' (its own inverse), or x without ``rotate``."""
         v = self.mirror
@@ -250,9 +264,9 @@ def build(family: Family, K: int, dim: int, dials: Mapping[str, Any]) -> Separab
     common = {name: value for name, value in dials.items() if name not in own}
     settings = _settings(family, K, dim, common)
     spread = np.arange(dim) / max(dim - 1, 1)
-    c = settings.curvature * settings.spectrum**-spread
-    weight: Any = settings.curvature if settings.spectrum == 1 else c
-    values = {name: float(value) for name, value in own.items() if value is not None}
+    values = {name: real(name, value) for name, value in own.items() if value is not None}
+    c = family.weights(settings.curvature * settings.spectrum**-spread, values)
+    weight: Any = c if np.ptp(c) else settings.curvature
     noise = NOISES[settings.noise]
     v = np.arange(1.0, dim + 1)
     return Separable(
