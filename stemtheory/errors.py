@@ -74,6 +74,19 @@ def choice(name: str, value: object, allowed: Iterable[str]) -> str:
     raise UsageError(f"{name} {_shown(value)} is unknown; known are {', '.join(known)}: {hint}")
 
 
+def truth(name: str, value: object) -> bool:
+    """Return ``value`` if it is true or false (1 and 0 count).
+
+    Raises
+    ------
+    UsageError
+        For anything else, such as a word that Python would take for true.
+    """
+    if isinstance(value, bool | int | float) and value in (0, 1):
+        return bool(value)
+    raise UsageError(f"{name} is {_shown(value)}, but it must be true or false: give one of them.")
+
+
 def _number(value: object) -> float | int | None:
     """Read an int, a float or their text; None for anything else (a bool is not a number)."""
     if isinstance(value, bool):

@@ -52,6 +52,7 @@ def resolve_sizes(
     entry = ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)]
     steps = whole("T", T)
     _check_pins(entry, K, I, nu)
+    refuse_nu_beside(nu, b, I)
     batch = None if b is None else real("b", b, minimum=1)
     local = None if I is None else whole("I", I)
     nu_used, clipped = None, False
@@ -65,10 +66,6 @@ def resolve_sizes(
     elif batch is None and local is None:
         nu_used = _nu(0.5 if nu is None else nu)
         local, batch, clipped = entry.curve(steps, K, nu_used)
-    elif nu is not None:
-        raise UsageError(
-            f"nu is {nu} together with b or I, but nu chooses both of them: give nu, or b and I."
-        )
     batch = 1.0 if batch is None else batch
     local = 1 if local is None else local
     return Sizes(
@@ -98,6 +95,14 @@ def resolve_schedule(
         sigma=sigma,
         **options,
     )
+
+
+def refuse_nu_beside(nu: object, b: object, I: object) -> None:
+    """Refuse nu together with b or I, whichever of them would win."""
+    if nu is not None and not (b is None and I is None):
+        raise UsageError(
+            f"nu is {nu} together with b or I, but nu chooses both of them: give nu, or b and I."
+        )
 
 
 def _nu(value: object) -> float:
