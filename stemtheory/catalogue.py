@@ -60,7 +60,7 @@ def _user_entry(name: str) -> Any:
         sys.path.insert(0, here)
     try:
         return getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(
             f"{name} cannot be loaded ({error}): give package.module:NAME of an importable module."
         ) from error
