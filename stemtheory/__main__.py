@@ -1,0 +1,8 @@
+"""``python -m stemtheory`` is the command ``stemtheory``."""
+
+import sys
+
+from stemtheory.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""What the command line prints, and how it ends: one sentence on stderr and an exit code.
+
+0 done and as expected; 1 a bound or claim was violated, a run diverged or work failed; 2 bad usage;
+130 and 143 after a clean stop by SIGINT and SIGTERM.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from stemtheory.errors import UsageError
+from stemtheory.jsontext import to_json
+
+WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
+
+
+class Stopped(BaseException):
+    """A signal asked the command to stop; no error, so that nothing catches it by accident."""
+
+    def __init__(self, number: int) -> None:
+        self.name = signal.Signals(number).name
+        self.code = 128 + number
+        super().__init__(self.name)
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into `Stopped`, so that files are closed and threads end."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise Stopped(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may install handlers
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def guarded(work: Callable[[], object]) -> int:
+    """Return the exit code of ``work``; whatever it raises becomes one sentence on stderr."""
+    try:
+        with stoppable():
+            code = work()
+            sys.stdout.flush()
+    except Stopped as stop:
+        return complain(f"stopped by {stop.name}; no half-written file was left.", stop.code)
+    except UsageError as error:
+        return complain(str(error), 2)
+    except BrokenPipeError:
+        _close_stdout()  # the reader, such as head, has seen enough
+        return 0
+    except SystemExit as end:
+        code = end.code
+        if isinstance(end.__context__, BrokenPipeError):  # so does the parser end on a closed pipe
+            _close_stdout()
+            return 0
+    except MemoryError as error:
+        return complain(f"out of memory ({error}): lower replicates, K, dim or --record-every.", 1)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # the parser's own, whichever package it comes from
+            return complain(usage_sentence(error), 2)
+        if os.environ.get("STEMTHEORY_DEBUG"):
+            raise
+        text = (
+            f"the work failed ({type(error).__name__}: {error}): set STEMTHEORY_DEBUG=1 for more."
+        )
+        return complain(text, 1)
+    return code if isinstance(code, int) else 0
+
+
+def usage_sentence(error: Any) -> str:
+    """Return the parser's complaint as one sentence that says where help is."""
+    text = error.format_message().strip().rstrip(".")
+    context = getattr(error, "ctx", None)
+    commands = getattr(getattr(context, "command", None), "commands", None)
+    if commands and "command" in text.lower():
+        text += f"; known are {', '.join(commands)}"
+    where = getattr(context, "command_path", "stemtheory")
+    return f"{text}: see {where} --help."
+
+
+def complain(sentence: str, code: int) -> int:
+    """Print one line on stderr and return the exit code."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stderr.write(f"error: {' '.join(sentence.split())}\n")
+    return code
+
+
+def note(text: str) -> None:
+    """Print progress on stderr, where it does not disturb a document on stdout."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def emit(document: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -> None:
+    """Print the document as JSON and nothing else, or let ``show`` print it for people."""
+    if as_json:
+        sys.stdout.write(to_json(document))
+    else:
+        show()
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
+    """Print a table; columns whose cells are all numbers are aligned to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_header=any(columns),
+    )
+    for i, name in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[i], int | float | None) for row in rows)
+        grid.add_column(name, justify="right" if numeric else "left", no_wrap=i == 0)
+    for row in rows:
+        grid.add_row(*(Text(number(cell)) for cell in row))
+    _print(grid)
+
+
+def line(text: str) -> None:
+    """Print one line of text, wrapped to the width of the terminal."""
+    _print(text)
+
+
+def number(value: object) -> str:
+    """Return a cell: four digits of a float, a dash for nothing."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def _print(thing: Any) -> None:
+    """Print text or a table without the blanks that only fill it up to its width."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else WIDTH
+    console = Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False)
+    with console.capture() as captured:
+        console.print(thing)
+    lines = (text.rstrip() for text in captured.get().splitlines())
+    sys.stdout.write("".join(f"{text}\n" for text in lines if text))
+
+
+def _close_stdout() -> None:
+    """Point stdout to nowhere, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]

@@ -1,0 +1,144 @@
+"""What is here: versions, the backend and its reason, and the entries of every catalogue."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from stemtheory import catalogue
+from stemtheory._version import __version__
+from stemtheory.algorithms import ALGORITHMS
+from stemtheory.backend import resolve
+from stemtheory.bounds import BOUNDS
+from stemtheory.errors import UsageError, choice
+
+PACKAGES = ("numpy", "scipy", "pandas", "matplotlib", "typer", "numba", "cupy", "distributed")
+Rows = list[dict[str, Any]]
+
+
+def examine() -> dict[str, Any]:
+    """Return versions, backend, device and why: the JSON document of the command ``doctor``."""
+    chosen = resolve("auto")
+    versions: dict[str, str | None] = {
+        "stemtheory": __version__,
+        "python": platform.python_version(),
+    }
+    versions |= {name: _version(name) for name in PACKAGES}
+    missing = {f"versions.{name}": "not installed" for name, v in versions.items() if v is None}
+    return {
+        "versions": versions,
+        "backend": chosen.name,
+        "device": chosen.device,
+        "reason": chosen.reason,
+        "cores": os.cpu_count(),
+        "platform": platform.platform(),
+        "reasons": missing,
+    }
+
+
+def entries(kind: str) -> Rows:
+    """Return name, summary and what else is worth knowing of every entry of one kind.
+
+    Raises
+    ------
+    UsageError
+        For an unknown kind; it lists the known ones.
+    """
+    return _KINDS[choice("list", kind, _KINDS)]()
+
+
+def _version(name: str) -> str | None:
+    """Return the version of a package; CuPy's distributions carry their CUDA version."""
+    for distribution in (name, f"{name}-cuda12x", f"{name}-cuda13x"):
+        try:
+            return importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def _problems() -> Rows:
+    rows = []
+    for name in catalogue.names("problems"):
+        entry = catalogue.problem_entry(name)
+        summary = getattr(entry, "summary", "") or _first_line(name, "problems")
+        dials = {**getattr(entry, "own_dials", {}), **getattr(entry, "aliases", {})}
+        rows.append(
+            {
+                "name": name,
+                "summary": summary,
+                "nonconvex": entry(K=1, dim=1).nonconvex,
+                "formula": getattr(entry, "formula", ""),
+                "own_dials": sorted(dials),
+            }
+        )
+    return rows
+
+
+def _algorithms() -> Rows:
+    return [
+        {"name": a.name, "summary": a.summary, "base": a.base, "fixes": dict(a.pinned)}
+        for a in ALGORITHMS.values()
+    ]
+
+
+def _bounds() -> Rows:
+    return [
+        {"name": f.name, "summary": f.summary, "algorithm": f.algorithm, "reference": f.reference}
+        for f in BOUNDS.values()
+    ]
+
+
+def _claims() -> Rows:
+    if importlib.util.find_spec("stemtheory.claims") is None:
+        return []
+    rows: Rows = importlib.import_module("stemtheory.claims").rows()
+    return rows
+
+
+def _figures() -> Rows:
+    names = catalogue.names("figures")
+    return [{"name": name, "summary": _first_line(name, "figures")} for name in names]
+
+
+def _sweeps() -> Rows:
+    rows = []
+    for path in _files("sweeps", ".toml"):
+        try:
+            text = tomllib.loads(path.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{path} is not valid TOML ({error}): correct it.") from error
+        rows.append({"name": path.stem, "summary": str(text.get("summary", ""))})
+    return rows
+
+
+_KINDS: dict[str, Callable[[], Rows]] = {
+    "problems": _problems,
+    "algorithms": _algorithms,
+    "bounds": _bounds,
+    "claims": _claims,
+    "sweeps": _sweeps,
+    "figures": _figures,
+}
+
+
+def _files(folder: str, ending: str) -> list[Path]:
+    package = importlib.import_module(f"stemtheory.{folder}")
+    return sorted(path for root in package.__path__ for path in Path(root).glob(f"*{ending}"))
+
+
+def _first_line(name: str, folder: str) -> str:
+    """Return the first line of an entry's docstring, read without importing it."""
+    for path in _files(folder, ".py"):
+        if path.stem == name:
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            return text.partition("\n")[0]
+    return ""

@@ -1,0 +1,168 @@
+"""A trace as a file (npz, JSON or CSV) and as a picture, and the check that both can be written.
+
+Paper: Def: StationaryPt.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from stemtheory.errors import UsageError
+from stemtheory.jsontext import to_json
+from stemtheory.margins import Margin, document
+from stemtheory.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TRACE_FORMATS = (".npz", ".json", ".csv")
+PLOT_FORMATS = (".png", ".pdf", ".svg")
+PLOT_POINTS = 200
+# Without these the same run would give another file every time.
+PLOT_METADATA: dict[str, dict[str, Any]] = {
+    ".png": {},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
+
+
+def targets(out: Path | None, plot: Path | None) -> list[Path]:
+    """Return the files to write, all of them checked before anything is run."""
+    found = [] if out is None else [check_file(out, TRACE_FORMATS)]
+    return found if plot is None else [*found, check_file(plot, PLOT_FORMATS)]
+
+
+def write(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
+    """Write a trace, or draw it, as the ending of ``path`` asks for; return the path."""
+    draw = path.suffix in PLOT_FORMATS
+    return (draw_trace if draw else write_trace)(trace, found, path)
+
+
+def check_file(path: Path, formats: tuple[str, ...]) -> Path:
+    """Return ``path`` if a file of one of the ``formats`` can be written there.
+
+    Raises
+    ------
+    UsageError
+        For another ending, or a folder that cannot be written to.
+    """
+    if path.suffix not in formats:
+        known = ", ".join(formats)
+        raise UsageError(f"{path} must end in one of {known}: choose another name.")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, but a file is written there: choose another name.")
+    check_folder(path.parent, create=False)
+    return path
+
+
+def check_folder(folder: Path, *, create: bool = True) -> Path:
+    """Return ``folder`` if files can be written into it; make it if ``create``.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be made or written to. Found out by trying: permissions alone do not tell.
+    """
+    try:
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(
+            f"the folder {folder} cannot be written to ({reason}): create it or choose another."
+        ) from error
+    return folder
+
+
+def plot_times(T: int) -> list[int]:
+    """Return about ``PLOT_POINTS`` iterations, dense at the start, whose last is T."""
+    grid = np.concatenate([np.geomspace(1, T, PLOT_POINTS), np.linspace(1, T, PLOT_POINTS // 2)])
+    return [int(t) for t in np.unique(np.rint(grid))]
+
+
+def write_trace(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
+    """Write the trace in the format of the ending of ``path``: whole, or not at all."""
+    if path.suffix == ".npz":
+        return trace.save(path)
+    if path.suffix == ".csv":
+        text = trace.to_frame().to_csv(index=False)
+    else:
+        series = {name: getattr(trace, name) for name in ("times", "series", "running")}
+        text = to_json({**document(trace, found), "grad_sq": trace.grad_sq, "record": series})
+    return _replace(path, lambda file: file.write(text.encode()))
+
+
+def draw_trace(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
+    """Draw ||grad f(xbar_t)||^2 and its running average against t, means over replicates."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    _draw(figure.add_subplot(), trace, found)
+    kind = path.suffix
+    with mpl.rc_context({"svg.hashsalt": "stemtheory"}):
+        return _replace(
+            path,
+            lambda file: figure.savefig(
+                file, format=kind[1:], dpi=150, metadata=PLOT_METADATA[kind]
+            ),
+        )
+
+
+def _draw(ax: Axes, trace: Trace, found: tuple[Margin, ...]) -> None:
+    s = trace.settings
+    labels = {
+        "series": r"$\|\nabla f(\bar x_t)\|^2$",
+        "running": "running average (the measured quantity)",
+    }
+    for name, label in labels.items():
+        t, mean = _positive_means(trace, name)
+        ax.plot(t, mean, label=label, lw=1 if name == "series" else 2)
+    ax.axhline(s["grad_sq_start"], color="0.5", ls=":", lw=1, label="standing still")
+    for m in found:
+        if m.verdict == "holds" and m.value is not None:  # a vacuous bound would squeeze the rest
+            ax.axhline(m.value, color="C3", ls="--", lw=1, label=f"bound {m.name}")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="iteration t",
+        ylabel=f"mean over {trace.replicates} replicates",
+        title=f"{s['problem']}, {s['algorithm']}: T={s['T']}, K={s['K']}, b={s['b']:.4g}, "
+        f"I={s['I']}" + (" (diverged)" if trace.status == "diverged" else ""),
+    )
+    ax.legend(fontsize="small")
+
+
+def _positive_means(trace: Trace, name: str) -> tuple[Any, Any]:
+    """Return (t, mean over replicates) where every replicate is finite and the mean is drawable."""
+    values = getattr(trace, name)
+    keep = np.isfinite(values).all(axis=1)
+    with np.errstate(over="ignore"):
+        mean = values[keep].mean(axis=1)
+    drawable = np.isfinite(mean) & (mean > 0)
+    return trace.times[keep][drawable], mean[drawable]
+
+
+def _replace(path: Path, write: Callable[[BinaryIO], Any]) -> Path:
+    """Write a file beside ``path`` and move it there, so that no half file is ever left."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            write(file)
+        part.replace(path)
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written ({error.strerror or error}): choose another path."
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return path
