@@ -1,0 +1,80 @@
+"""A run taken step by step, with every state in the open: for claims, tests and teaching.
+
+``simulate`` is the fast way to the same numbers; ``walk`` shows the states it throws away.
+
+Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stemtheory.algorithms.base import Algorithm, Step
+from stemtheory.errors import whole
+from stemtheory.oracle import Floats, Problem
+from stemtheory.schedule import Schedule
+from stemtheory.streams import NoiseKey
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Iteration t: the state before it, after the local step, and after the synchronisation.
+
+    Off a synchronisation ``local`` and ``after`` are the same object.
+    """
+
+    step: Step
+    minibatch: Any
+    before: Any
+    local: Any
+    after: Any
+
+
+Draw = Callable[[int, float], Any]
+
+
+def walk(
+    problem: Problem,
+    algorithm: Algorithm,
+    schedule: Schedule,
+    *,
+    T: int,
+    I: int,
+    x1: float | Floats,
+    draw: Draw,
+    b: float = 1.0,
+    B: float | None = None,
+    replicates: int = 1,
+) -> Iterator[Visit]:
+    """Yield iterations 1..T; states hold arrays of shape [replicates, K, dim].
+
+    ``draw(t, samples)`` returns the minibatch of iteration t (t = 0: the initial batch of B
+    samples, default b I); ``gaussian_draw`` makes one.
+    """
+    T, I = whole("T", T), whole("I", I)
+    shape = (replicates, problem.K, problem.dim)
+    x = np.broadcast_to(np.asarray(x1, dtype=np.float64), shape).copy()
+    state = algorithm.init(problem, x, float(schedule.eta(1.0)), draw(0, B or b * I))
+    for t in range(1, T + 1):
+        eta, a = float(schedule.eta(float(t))), float(schedule.momentum(float(t + 1)))
+        step = Step(t, eta, a, t % I == 0)
+        minibatch = draw(t, b * algorithm.batch_factor(t, I))
+        local = algorithm.local_step(problem, state, step, minibatch)
+        after = algorithm.synchronise(problem, local) if step.synchronises else local
+        yield Visit(step, minibatch, state, local, after)
+        state = after
+
+
+def gaussian_draw(problem: Problem, seed: int = 0, replicates: int = 1) -> Draw:
+    """Return a ``draw`` for ``walk``: minibatch t is a function of (seed, t) alone."""
+
+    def draw(t: int, samples: float) -> Any:
+        key = NoiseKey(seed, problem.dim, problem.K, 0, 0, 0)
+        stream = np.random.Generator(np.random.SFC64(key.seed_sequence(t, "walk")))
+        return problem.draw(stream, (1, replicates), samples, np.dtype(np.float64))[0]
+
+    return draw
