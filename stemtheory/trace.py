@@ -7,14 +7,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
-import pandas as pd
-from scipy import stats
+from scipy.special import stdtrit
 
 from stemtheory.errors import UsageError
 from stemtheory.oracle import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Trace:
         mean, error = self.mean_grad_sq, self.stderr
         if mean is None or error is None:
             return None
-        half = float(stats.t.ppf(0.975, self.replicates - 1)) * error
+        half = float(stdtrit(self.replicates - 1, 0.975)) * error
         return mean - half, mean + half
 
     def quantiles(self, q: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Floats | None:
@@ -99,6 +102,8 @@ class Trace:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per recorded time and replicate: t, replicate, grad_sq, running."""
+        import pandas as pd  # half of the start-up time of a command that needs no table
+
         n, R = self.series.shape
         return pd.DataFrame(
             {
@@ -137,10 +142,10 @@ class Trace:
             If the file is missing or is not a trace.
         """
         try:
-            with np.load(path, allow_pickle=False) as data:
+            with Path(path).open("rb") as file, np.load(file) as data:
                 text = json.loads(str(data["text"]))
                 arrays = {name: data[name] for name in _ARRAYS}
-        except (OSError, ValueError, KeyError, EOFError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, TypeError) as error:
             raise UsageError(f"{path} is not a saved trace ({error}): give a .npz file.") from error
         return Trace(settings=text["settings"], counts=Counts(**text["counts"]), **arrays)
 
