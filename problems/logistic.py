@@ -18,7 +18,7 @@ so steepest m = sup |ell'| = 1, and ell'' = e^m/(1 + e^m)^2 in (0, 1/4], largest
 Public codes take 6 alpha for the penalty's curvature (true: between -alpha/2 and 2 alpha) or |a_i|
 for |a_i|^2/4; the contract rejects both. Nonconvex for every alpha > 0 in two or more dimensions:
 far away, where every margin is large, only the penalty curves (witness: z_1 = 1, the others far).
-In one dimension it takes alpha > 2 mean a_i^2 ell''(a_i).
+In one dimension a scan of the line looks for one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FLIPPED = 0.1  # share of labels that the plane gets wrong
 
 def loss(margin: Any) -> Any:
     """Return log(1 + exp(-margin)), without overflow."""
-    return np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0)
+    return np.logaddexp(0, -margin)
 
 
 def slope(margin: Any) -> Any:

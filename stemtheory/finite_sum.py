@@ -400,14 +400,26 @@ def _witnesses(problem: FiniteSum, Z: float, w: float) -> tuple[Witness, ...]:
         crest = math.pi / (2 * w) if w else 0.0
         how = "the crest of the sinusoid" if w else "any point"
         found.append(Witness("zeta", np.full((1, dim), crest), (0, 1), how))
-    point = np.full(dim, FAR)
-    point *= 1 + np.arange(dim) / (math.pi * dim)  # generic: not orthogonal to the data
-    point[0] = model.dip
+    dip = _dip(problem)
+    return (*found, dip) if dip is not None else tuple(found)
+
+
+def _dip(problem: FiniteSum) -> Witness | None:
+    """Return the lowest curvature along the first coordinate where the others are far away.
+
+    Far away every margin is large, the loss is straight and only the penalty curves. In one
+    dimension nothing can be far away, and the line is scanned instead.
+    """
+    dim, r = problem.dim, problem.stretch
+    line = np.concatenate([[problem.model.dip], np.geomspace(0.5, 100, 200)])
+    points = np.full((2 * len(line), dim), FAR)
+    points *= 1 + np.arange(dim) / (math.pi * dim)  # generic: not orthogonal to the data
+    points[:, 0] = np.concatenate([line, -line])
     e = np.eye(dim)[0]
-    h = 1e-4 / problem.stretch
-    x = point / problem.stretch
-    bend = float((problem.full_gradient(x + h * e) - problem.full_gradient(x - h * e)) @ e)
-    if bend / (2 * h) < -1e-6 * problem.declared.L:
-        how = "where the margins switch the loss off, along the first coordinate"
-        found.append(Witness("nonconvex", np.stack([x, e]), (), how))
-    return tuple(found)
+    h = 1e-4
+    up, down = (problem.full_gradient((points + t * e) / r)[:, 0] for t in (h, -h))
+    bend = (up - down) * r / (2 * h)
+    if bend.min() >= -1e-6 * problem.declared.L:
+        return None
+    how = "where the margins switch the loss off, along the first coordinate"
+    return Witness("nonconvex", np.stack([points[bend.argmin()] / r, e]), (), how)

@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backend",),
     ("streams",),
     ("noise", "heterogeneity", "dials"),
-    ("oracle", "separable"),
+    ("oracle", "separable", "finite_sum"),
     ("catalogue",),
     ("curves", "stepsizes", "fedavg_stepsizes", "schedule"),
     ("algorithms",),
@@ -29,10 +29,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("array_engine", "fused"),
     ("simulate",),
     ("bound_formulas", "bounds", "inversion", "table1", "moments"),
-    ("margins", "trace_files"),
+    ("margins", "trace_files", "contract"),
     ("claims",),
     ("experiment",),
-    ("drawing", "report"),
+    ("drawing", "report", "problem_pages"),
     ("inventory",),
 )
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
