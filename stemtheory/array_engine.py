@@ -4,6 +4,8 @@ Arrays are [blocks, replicates, K, dim]. Work is cut twice for the cache, withou
 the result: replicates are grouped (or, where one block is large, split) so that an array stays
 near ``ARRAY_BYTES``, and noise is drawn for a block of steps at a time near ``NOISE_BYTES``.
 The quantity measured at every t is ||grad f(xbar_t)||^2; it is read back once per block of steps.
+Where memory runs out, the group is halved and its halves start again from t = 1: replicate blocks
+own their noise, so the result is the same to the last bit.
 
 Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 """
@@ -18,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms.base import Algorithm, Step, mean_over_workers
-from stemtheory.backend import Backend
+from stemtheory.backend import Backend, is_out_of_memory
+from stemtheory.errors import UsageError
 from stemtheory.oracle import Floats, Problem
 from stemtheory.schedule import Schedule
 from stemtheory.settings import Sizes
@@ -27,6 +30,9 @@ from stemtheory.streams import REPLICATE_BLOCK, NoiseKey, blocks
 ARRAY_BYTES = 128 * 1024  # an array this size stays in the second-level cache with its fellows
 NOISE_BYTES = 512 * 1024
 MOST_STEPS = 256
+# On a device arrays are large, so that launching a kernel does not cost more than running it.
+DEVICE_ARRAY_BYTES = 64 * 1024**2
+DEVICE_NOISE_BYTES = 512 * 1024**2  # of a group; of one replicate block at most a sixteenth
 Times = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -78,11 +84,12 @@ def run_plan(plan: Plan, replicates: int, threads: int | None = None) -> Rows:
     """Run all groups of replicates, in threads where there are several; return them joined."""
     groups = group_blocks(plan, blocks(replicates))
     n = min(len(groups), threads or os.cpu_count() or 1)
-    if n == 1 or plan.backend.name != "numpy":
-        parts = [run_group(plan, first, sizes) for first, sizes in groups]
+    if n == 1 or not plan.backend.on_host:
+        found = [run_or_halve(plan, first, sizes) for first, sizes in groups]
     else:
         with ThreadPoolExecutor(n) as pool:
-            parts = list(pool.map(lambda group: run_group(plan, *group), groups))
+            found = list(pool.map(lambda group: run_or_halve(plan, *group), groups))
+    parts = [rows for several in found for rows in several]
     names = ("total", "last", "best", "diverged_at", "series", "running")
     joined = {name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in names}
     # a group that diverged stops early: the one that went on counts for all
@@ -96,6 +103,9 @@ def group_blocks(plan: Plan, sizes: list[int]) -> list[tuple[int, list[int]]]:
     """
     per_block = REPLICATE_BLOCK * plan.problem.K * plan.problem.dim * plan.dtype.itemsize
     n = max(1, ARRAY_BYTES // per_block)
+    if not plan.backend.on_host:
+        noise = 2 * per_block * _steps_per_block(plan, [REPLICATE_BLOCK])
+        n = max(1, min(DEVICE_ARRAY_BYTES // per_block, DEVICE_NOISE_BYTES // noise))
     full = sum(1 for size in sizes if size == REPLICATE_BLOCK)
     groups = [(i, sizes[i : min(i + n, full)]) for i in range(0, full, n)]
     if full < len(sizes):
@@ -103,10 +113,41 @@ def group_blocks(plan: Plan, sizes: list[int]) -> list[tuple[int, list[int]]]:
     return groups
 
 
-def run_group(plan: Plan, first: int, sizes: list[int]) -> Rows:
+def run_or_halve(
+    plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BLOCK
+) -> list[Rows]:
+    """Run a group; where memory runs out, run its halves, down to one replicate at a time.
+
+    ``most`` is how many replicates of a block are advanced together.
+
+    Raises
+    ------
+    UsageError
+        If one replicate does not fit.
+    """
+    try:
+        return [run_group(plan, first, sizes, most)]
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+    # Outside of the handler: its traceback keeps the arrays of the failed attempt alive.
+    plan.backend.free()
+    half = len(sizes) // 2
+    if half:
+        first_half = run_or_halve(plan, first, sizes[:half], most)
+        return first_half + run_or_halve(plan, first + half, sizes[half:], most)
+    if min(most, sizes[0]) > 1:
+        return run_or_halve(plan, first, sizes, min(most, sizes[0]) // 2)
+    raise UsageError(
+        f"K = {plan.problem.K} workers in dim = {plan.problem.dim} do not fit into the memory of"
+        f" {plan.backend.device}, one replicate at a time: lower K or dim, or use float32."
+    )
+
+
+def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BLOCK) -> Rows:
     """Run the replicate blocks ``first``, ``first + 1``, ... together, all T iterations."""
     streams = _Streams(plan, first, sizes)
-    units = [_Unit(plan, part) for part in _parts(plan, sizes[0])]
+    units = [_Unit(plan, part) for part in _parts(plan, sizes[0], most)]
     T, record = plan.sizes.T, plan.record
     rows, meter = _Accumulator(len(sizes) * sizes[0], T, record), Meter()
     with plan.backend.quiet():
@@ -167,7 +208,7 @@ class _Streams:
         self.plan, self.count, self.size = plan, len(sizes), sizes[0]
         self.first = first
         self.generators = self._open("steps")
-        self.jumps = self._open("jump")
+        self.jumps: list[Any] = []  # opened at the first jump: a device generator takes memory
 
     def _open(self, purpose: str) -> list[Any]:
         ids = range(self.first, self.first + self.count)
@@ -189,6 +230,7 @@ class _Streams:
         factors = [self.plan.algorithm.batch_factor(s.t, self.plan.sizes.I) for s in steps]
         if max(factors) == 1:
             return noise
+        self.jumps = self.jumps or self._open("jump")
         return [
             n if m == 1 else self._draw(self.jumps, 1, m * self.plan.sizes.b)[0]
             for n, m in zip(noise, factors, strict=True)
@@ -262,20 +304,25 @@ class _Accumulator:
         )
 
 
-def _parts(plan: Plan, size: int) -> list[slice]:
+def _parts(plan: Plan, size: int, most: int) -> list[slice]:
     """Return slices of a block's replicates: one, unless a replicate alone fills the cache."""
     per_replicate = plan.problem.K * plan.problem.dim * plan.dtype.itemsize
-    if plan.backend.name != "numpy":
-        return [slice(0, size)]
-    n = size if size * per_replicate <= ARRAY_BYTES else max(1, ARRAY_BYTES // per_replicate)
+    fits = not plan.backend.on_host or size * per_replicate <= ARRAY_BYTES
+    n = min(most, size if fits else max(1, ARRAY_BYTES // per_replicate))
     return [slice(i, min(i + n, size)) for i in range(0, size, n)]
 
 
 def _steps_per_block(plan: Plan, sizes: list[int]) -> int:
-    """Return how many steps of noise are drawn at once; one read-back of results each."""
-    state = len(sizes) * REPLICATE_BLOCK * plan.problem.K * plan.problem.dim * plan.dtype.itemsize
-    limit = NOISE_BYTES if plan.backend.name == "numpy" else 64 * NOISE_BYTES
-    return max(1, min(MOST_STEPS, limit // (2 * state)))
+    """Return how many steps of noise are drawn at once; one read-back of results each.
+
+    A device generator's numbers depend on how many one call asks for, so on a device the number
+    of steps is that of one block, however many blocks the group has.
+    """
+    state = REPLICATE_BLOCK * plan.problem.K * plan.problem.dim * plan.dtype.itemsize
+    state *= int(plan.sizes.b) if plan.per_sample else 1
+    if not plan.backend.on_host:
+        return max(1, min(MOST_STEPS, DEVICE_NOISE_BYTES // 16 // (2 * state)))
+    return max(1, min(MOST_STEPS, NOISE_BYTES // (2 * len(sizes) * state)))
 
 
 def _steps(plan: Plan, t0: int, n: int) -> list[Step]:

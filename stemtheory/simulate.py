@@ -42,7 +42,7 @@ def simulate(
     replicates: int = 32,
     x1: float | Sequence[float] | Floats = 1.0,
     seed: int = 0,
-    backend: str = "auto",
+    backend: str | Backend = "auto",
     engine: str = "auto",
     dtype: str = "float64",
     record_every: int = 0,
@@ -71,7 +71,7 @@ def simulate(
         Independent runs, the seed of all noise, and the common start (a number for every
         coordinate, or dim of them).
     backend, engine, dtype
-        Where and how it is computed.
+        Where and how it is computed; ``backend`` is a name, or a ``Backend`` of one's own.
     record_every, record_at
         Keep ||grad f(xbar_t)||^2 and its running average every so many iterations, or at the
         given ones; T is always kept.
@@ -131,9 +131,11 @@ def simulate(
 
 def describe(problem: Problem, plan: Plan) -> dict[str, Any]:
     """Return the settings of a run that its problem, sizes and backend fix, JSON-ready."""
-    constants = asdict(problem.constants(plan.start))
+    with np.errstate(over="ignore"):  # a start beyond the finite numbers is reported as such
+        constants = asdict(problem.constants(plan.start))
+        gradient = problem.full_gradient(plan.start)
+        grad_sq_start = float(np.sum(gradient * gradient))
     exact = constants.pop("exact")
-    gradient = problem.full_gradient(plan.start)
     return {
         "problem": problem.name,
         "dim": problem.dim,
@@ -147,7 +149,7 @@ def describe(problem: Problem, plan: Plan) -> dict[str, Any]:
         "constants": {k: v if math.isfinite(v) else None for k, v in constants.items()},
         "exact": exact,
         "dials": dict(problem.dials),
-        "grad_sq_start": float(np.sum(gradient * gradient)),
+        "grad_sq_start": grad_sq_start,
     }
 
 
@@ -184,7 +186,7 @@ def _record_times(T: int, every: int, at: Sequence[int]) -> Times:
 
 
 def _noise_backend(chosen: Backend, source: str) -> Backend:
-    if choice("noise_source", source, ("device", "host")) == "device" or chosen.name == "numpy":
+    if choice("noise_source", source, ("device", "host")) == "device" or chosen.on_host:
         return chosen
     return numpy_backend("noise drawn on the host")
 
