@@ -113,11 +113,12 @@ def _at(q: _Question, T: int) -> dict[str, Any]:
 def _reaching(q: _Question, epsilon: float) -> dict[str, Any]:
     """Find the smallest T whose bound is at most epsilon."""
     point: dict[str, Any] = {"b": q.b, "I": q.I} if q.nu is None else {"nu": q.nu}
+    constants: dict[str, Any] = q.constants
     found = invert(
         q.name,
         epsilon,
         K=q.K,
-        **q.constants,
+        **constants,
         **point,
         B=q.B,
         sync_batch=q.sync_batch,

@@ -28,7 +28,7 @@ K = Annotated[
     str | None,
     _option("--K", "--workers", kind="INT", text="workers", panel=PROBLEM, default="4"),
 ]
-Dim = Annotated[str, _option("--dim", kind="INT", text="length of x", panel=PROBLEM, default="8")]
+Dim = Annotated[str, _option("--dim", kind="INT", text="length of x", panel=PROBLEM, default=True)]
 L = Annotated[
     str | None,
     _option("--L", kind="NUM", text="mean-squared smoothness", panel=PROBLEM, default="1"),
@@ -47,7 +47,7 @@ Zeta = Annotated[
         default="1; 0 with one worker",
     ),
 ]
-Gap = Annotated[str, _option("--gap", kind="NUM", text="f(x1) - f*", panel=PROBLEM, default="1")]
+Gap = Annotated[str, _option("--gap", kind="NUM", text="f(x1) - f*", panel=PROBLEM, default=True)]
 GradSq = Annotated[
     str | None,
     _option(
@@ -135,12 +135,12 @@ SyncBatch = Annotated[
         kind="INT",
         text="m: m b samples for the one estimate a round that spans the averaging",
         panel=SIZES,
-        default="1",
+        default=True,
     ),
 ]
 Replicates = Annotated[
     str,
-    _option("--replicates", kind="INT", text="independent runs", panel=SIZES, default="32"),
+    _option("--replicates", kind="INT", text="independent runs", panel=SIZES, default=True),
 ]
 Epsilon = Annotated[
     str | None,
@@ -158,7 +158,7 @@ Schedule = Annotated[
         kind="NAME",
         text="theorem, calibrated, practical or constant",
         panel=METHOD,
-        default="theorem",
+        default=True,
     ),
 ]
 Sync = Annotated[
@@ -168,7 +168,7 @@ Sync = Annotated[
         kind="NAME",
         text="reading of the synchronisation: literal, average-first, overwrite, average-both",
         panel=METHOD,
-        default="literal",
+        default=True,
     ),
 ]
 Start = Annotated[
@@ -179,20 +179,22 @@ Start = Annotated[
         kind="NUM",
         text="first iterate: one number for all coordinates, or dim of them with commas",
         panel=METHOD,
-        default="1",
+        default=True,
     ),
 ]
-Seed = Annotated[str, _option("--seed", kind="INT", text="of all noise", panel=METHOD, default="0")]
+Seed = Annotated[
+    str, _option("--seed", kind="INT", text="of all noise", panel=METHOD, default=True)
+]
 BackendName = Annotated[
     str,
-    _option("--backend", kind="NAME", text="auto, numpy or cupy", panel=METHOD, default="auto"),
+    _option("--backend", kind="NAME", text="auto, numpy or cupy", panel=METHOD, default=True),
 ]
 Engine = Annotated[
-    str, _option("--engine", kind="NAME", text="auto or a name", panel=METHOD, default="auto")
+    str, _option("--engine", kind="NAME", text="auto or a name", panel=METHOD, default=True)
 ]
 Dtype = Annotated[
     str,
-    _option("--dtype", kind="NAME", text="float64 or float32", panel=METHOD, default="float64"),
+    _option("--dtype", kind="NAME", text="float64 or float32", panel=METHOD, default=True),
 ]
 RecordEvery = Annotated[
     str | None,
@@ -213,7 +215,7 @@ PlotFile = Annotated[
     _option("--plot", kind="FILE", text="draw it: .png, .pdf or .svg", panel=OUTPUT),
 ]
 OutFolder = Annotated[
-    Path, _option("--out", kind="DIR", text="folder of the results", panel=OUTPUT, default="out")
+    Path, _option("--out", kind="DIR", text="folder of the results", panel=OUTPUT, default=True)
 ]
 Store = Annotated[
     Path | None, _option("--store", kind="FILE", text="results of sweeps", panel=OUTPUT)
@@ -279,7 +281,8 @@ def settings(
     UsageError
         For a pair without '=', a key given twice, or one that has a flag of its own.
     """
-    dials, schedule = dict(taken), {}
+    dials = dict(taken)
+    schedule: dict[str, Any] = {}
     for pair in pairs or ():
         key, sign, text = pair.partition("=")
         if not (key and sign and text):

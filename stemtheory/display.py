@@ -45,7 +45,7 @@ def show_run(d: Document) -> None:
         [name, value, d["margins"][name], d["verdicts"][name]]
         for name, value in d["bounds"].items()
     ]
-    table(("bound", "value", "bound / upper end", "verdict"), rows)
+    table(("bound", "value", "margin", "verdict"), rows)
     line(
         f"cost: {_big(d['samples_per_worker'])} samples per worker,"
         f" {_big(d['samples_total'])} in all, {_big(d['rounds'])} rounds,"
@@ -105,12 +105,12 @@ def _rounding(d: Document) -> None:
         line("T is below the start of the trade-off curve: b or I was raised to 1, no speed-up")
 
 
-def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f}%" if whole > 0 else ""
+def _percent(part: float, total: float) -> str:
+    return f"{100 * part / total:.1f}%" if total > 0 else ""
 
 
 def _big(value: float) -> str:
     """Return a count: in full while it can be read, else with four digits."""
     if value >= 10**9:
         return f"{value:.4g}"
-    return f"{value:g}" if isinstance(value, float) and value < 10**5 else f"{value:.0f}"
+    return f"{value:g}" if value < 10**5 else f"{value:.0f}"

@@ -15,6 +15,7 @@ import numpy as np
 from stemtheory.errors import UsageError
 from stemtheory.jsontext import to_json
 from stemtheory.margins import Margin, document
+from stemtheory.oracle import Floats
 from stemtheory.trace import Trace
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 TRACE_FORMATS = (".npz", ".json", ".csv")
 PLOT_FORMATS = (".png", ".pdf", ".svg")
 PLOT_POINTS = 200
+LARGEST = 1e30  # beyond it a diverging run would squeeze everything else
 # Without these the same run would give another file every time.
 PLOT_METADATA: dict[str, dict[str, Any]] = {
     ".png": {},
@@ -120,20 +122,21 @@ def draw_trace(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
 
 def _draw(ax: Axes, trace: Trace, found: tuple[Margin, ...]) -> None:
     s = trace.settings
-    labels = {
-        "series": r"$\|\nabla f(\bar x_t)\|^2$",
-        "running": "running average (the measured quantity)",
+    curves = {
+        r"$\|\nabla f(\bar x_t)\|^2$": _drawable_means(trace, trace.series),
+        "running average (the measured quantity)": _drawable_means(trace, trace.running),
     }
-    for name, label in labels.items():
-        t, mean = _positive_means(trace, name)
-        ax.plot(t, mean, label=label, lw=1 if name == "series" else 2)
-    ax.axhline(s["grad_sq_start"], color="0.5", ls=":", lw=1, label="standing still")
-    for m in found:
-        if m.verdict == "holds" and m.value is not None:  # a vacuous bound would squeeze the rest
-            ax.axhline(m.value, color="C3", ls="--", lw=1, label=f"bound {m.name}")
+    for (label, (t, mean)), width in zip(curves.items(), (1, 2), strict=True):
+        ax.plot(t, mean, label=label, lw=width)
+    if 0 < s["grad_sq_start"] < LARGEST:
+        ax.axhline(s["grad_sq_start"], color="0.5", ls=":", lw=1, label="standing still")
+    # a bound is about T alone; a vacuous one would squeeze the rest
+    shown = {m.name: m.value for m in found if m.verdict == "holds" and m.value is not None}
+    for (name, value), marker in zip(shown.items(), "vDs^o", strict=False):
+        ax.plot([s["T"]], [value], marker, color="C3", mfc="none", label=f"bound {name}")
+    if any(len(t) for t, _ in curves.values()):
+        ax.set(xscale="log", yscale="log")
     ax.set(
-        xscale="log",
-        yscale="log",
         xlabel="iteration t",
         ylabel=f"mean over {trace.replicates} replicates",
         title=f"{s['problem']}, {s['algorithm']}: T={s['T']}, K={s['K']}, b={s['b']:.4g}, "
@@ -142,13 +145,12 @@ def _draw(ax: Axes, trace: Trace, found: tuple[Margin, ...]) -> None:
     ax.legend(fontsize="small")
 
 
-def _positive_means(trace: Trace, name: str) -> tuple[Any, Any]:
-    """Return (t, mean over replicates) where every replicate is finite and the mean is drawable."""
-    values = getattr(trace, name)
+def _drawable_means(trace: Trace, values: Floats) -> tuple[Any, Any]:
+    """Return (t, mean over replicates) where all are finite and log axes can show it."""
     keep = np.isfinite(values).all(axis=1)
     with np.errstate(over="ignore"):
         mean = values[keep].mean(axis=1)
-    drawable = np.isfinite(mean) & (mean > 0)
+    drawable = np.isfinite(mean) & (mean > 0) & (mean < LARGEST)
     return trace.times[keep][drawable], mean[drawable]
 
 

@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("array_engine", "fused"),
     ("simulate",),
     ("bound_formulas", "bounds", "inversion", "table1", "moments"),
-    ("margins", "trace_files", "contract"),
+    ("margins", "trace_files", "contract", "bound_report"),
     ("claims",),
     ("experiment",),
     ("drawing", "report", "problem_pages"),
@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
 ENTRIES = ("problems", "figures", "sweeps")
-TOP = ("cli", "cli_options", "__main__")
+TOP = ("cli", "cli_options", "console", "display", "__main__")
 
 FORBIDDEN_MODULES = {
     "random": "draw from a stream with an address (stemtheory.streams)",
