@@ -182,7 +182,9 @@ class _Unit:
     def begin(self, minibatch: Any, n_blocks: int, eta: float) -> None:
         plan, size = self.plan, self.part.stop - self.part.start
         shape = (n_blocks, size, plan.problem.K, plan.problem.dim)
-        x = plan.backend.from_host(np.broadcast_to(plan.start, shape).astype(plan.dtype))
+        # order C: that of a broadcast array varies with its shape, and with it that of sums
+        start = np.broadcast_to(plan.start, shape).astype(plan.dtype, order="C")
+        x = plan.backend.from_host(start)
         mine = None if minibatch is None else minibatch[:, self.part]
         self.state = plan.algorithm.init(plan.problem, x, eta, mine)
 
