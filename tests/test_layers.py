@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("array_engine", "fused"),
     ("simulate",),
     ("bound_formulas", "bounds", "inversion", "table1", "moments"),
-    ("margins", "trace_files", "contract", "bound_report"),
+    ("margins", "trace_files", "contract", "bound_report", "hitting"),
     ("claims",),
     ("experiment",),
     ("drawing", "report", "problem_pages"),
