@@ -1,0 +1,209 @@
+"""What a claim is: data. What a comparison is: both sides, in excess form, and where they stand.
+
+Excess form means that terms common to both sides are cancelled before they are compared; otherwise
+the quotient of the sides is about 1 whatever happens, and the check cannot fail.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+import numpy as np
+
+from stemtheory.bound_formulas import Premise
+from stemtheory.errors import UsageError
+from stemtheory.oracle import Floats
+
+Kind = Literal["arithmetic", "pathwise", "conditional", "expectation", "rate", "not-checkable"]
+Where = Literal["all", "off-sync", "sync"]
+
+
+class Verdict(StrEnum):
+    """The outcome of a cell or a row."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    VACUOUS = "vacuous"
+    UNDECIDED = "undecided"
+    INAPPLICABLE = "inapplicable"
+    NOT_CHECKABLE = "not-checkable"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run to put claims to: a problem, the sizes, a reading, a start and a seed.
+
+    ``rounds`` rounds of I steps are run (T = rounds I). ``clock`` shifts the schedule's time, so
+    that its decaying phase can be entered. Hashable, and written to JSON without loss.
+    """
+
+    problem: str
+    K: int
+    dim: int
+    b: float
+    I: int
+    rounds: int
+    dials: tuple[tuple[str, Any], ...] = ()
+    reading: str = "literal"
+    algorithm: str = "stem"
+    B: float | None = None
+    x1: float | tuple[float, ...] = 1.0
+    seed: int = 0
+    replicates: int = 8
+    schedule: str = "theorem"
+    options: tuple[tuple[str, float], ...] = ()
+    sync_batch: int = 1
+    clock: float = 0.0
+
+    @property
+    def T(self) -> int:
+        """Iterations."""
+        return self.rounds * self.I
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults, JSON-ready."""
+        plain = asdict(self)
+        plain["dials"], plain["options"] = dict(self.dials), dict(self.options)
+        return plain
+
+    @staticmethod
+    def from_json(plain: Mapping[str, Any]) -> Case:
+        """Return the case that ``to_json`` wrote.
+
+        Raises
+        ------
+        UsageError
+            If fields are missing or unknown.
+        """
+        fields = dict(plain)
+        try:
+            fields["dials"] = tuple(sorted(dict(fields.get("dials", {})).items()))
+            fields["options"] = tuple(sorted(dict(fields.get("options", {})).items()))
+            if isinstance(fields.get("x1"), list):
+                fields["x1"] = tuple(fields["x1"])
+            return Case(**fields)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the case is not readable ({error}): give a case file.") from error
+
+    def short(self) -> str:
+        """Return the fields that matter most, for tables."""
+        dials = ",".join(
+            f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.dials
+        )
+        return f"{self.problem} K={self.K} b={self.b:g} I={self.I} {self.reading} {dials}".strip()
+
+
+def dials(**values: Any) -> tuple[tuple[str, Any], ...]:
+    """Return dials in the hashable form that ``Case`` keeps."""
+    return tuple(sorted(values.items()))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both sides of a claim at n instances, in excess form: arrays of one shape.
+
+    Inequality: left <= right. Identity: ``left`` is the error, ``right`` its float budget.
+    Expectation: ``left`` is the mean over replicates, ``spread`` its standard error and ``dof`` the
+    degrees of freedom; an equality in expectation also sets ``two_sided`` and has the target on the
+    right. Rate: ``left`` the measured exponent, ``right`` the stated one, ``spread`` the interval's
+    half-width plus tolerance. ``floor`` is the float resolution of the left side: instances with
+    both sides below it are not counted. ``trivial`` is the do-nothing value of a run-level bound.
+    """
+
+    left: Floats
+    right: Floats
+    where: Any = "all"
+    t: Any = 0
+    spread: Any = None
+    dof: int = 0
+    two_sided: bool = False
+    floor: Any = 0.0
+    trivial: Any = None
+
+    def scaled(self, factor: float) -> Comparison:
+        """Return the same comparison with the right side multiplied: the simplest mutant."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        fields["right"] = np.asarray(self.right) * factor
+        return Comparison(**fields)
+
+
+Compare = Callable[[Any], Comparison]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong version of a claim or of what it speaks of; the checker must find it violated.
+
+    ``compare`` replaces the claim's own; ``change`` replaces every case first (for instance by the
+    reading ``overwrite``). Without either, the right side is divided by four times the smallest
+    margin measured.
+    """
+
+    name: str
+    compare: Compare | None = None
+    change: Callable[[Any], Any] | None = None
+
+
+SCALED = Mutant("right side divided by 4x the smallest margin")
+ALL_READINGS = ("literal", "average-first", "overwrite")
+RIGHT_READINGS = ("literal", "average-first")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line of the paper (or of the repair), ready to be checked.
+
+    ``compare`` takes what its kind looks at: a ``Grid`` (arithmetic), a ``Path`` (pathwise and
+    conditional) or a ``Case`` (expectation and rate). ``expected`` maps (reading, where) to the
+    verdict where it is not ``holds``; ``readings`` are the readings of a path claim. A claim that
+    must be violated somewhere ships ``counterexamples``, which join the panel of their reading.
+    """
+
+    id: str
+    label: str
+    section: str
+    kind: Kind
+    statement: str
+    formula: str
+    compare: Compare | None = None
+    cases: Callable[[str], tuple[Any, ...]] | None = None
+    premises: Callable[[Any], tuple[Premise, ...]] = lambda subject: ()
+    readings: tuple[str, ...] = ("literal",)
+    expected: Mapping[tuple[str, Where], Verdict] = field(default_factory=dict)
+    counterexamples: tuple[Case, ...] = ()
+    mutants: tuple[Mutant, ...] = (SCALED,)
+    identity: bool = False
+    reason: str = ""
+    repair: str = ""
+
+    def expectation(self, reading: str, where: str) -> Verdict:
+        """Return the verdict that this row must show."""
+        if self.kind == "not-checkable":
+            return Verdict.NOT_CHECKABLE
+        for key, verdict in self.expected.items():
+            if key == (reading, where):
+                return verdict
+        return Verdict.HOLDS
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The verdict of one claim on one case, at one kind of place."""
+
+    claim: str
+    reading: str
+    where: str
+    verdict: Verdict
+    margin: float | None
+    worst: Mapping[str, Any]
+    n: int
+    unmet: tuple[str, ...] = ()
+    note: str = ""
+
+    def text(self) -> str:
+        """Return the worst instance as one line of JSON."""
+        return json.dumps(self.worst, default=str)

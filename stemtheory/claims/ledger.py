@@ -1,0 +1,290 @@
+"""The ledger: all claims, put to their panels, as rows with verdicts, margins and expectations."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from importlib.util import find_spec
+from typing import Any
+
+from stemtheory.claims.base import Case, Cell, Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.judge import combine, judge
+from stemtheory.claims.panel import grid, path_cases, with_reading
+from stemtheory.claims.path import record
+from stemtheory.errors import UsageError
+
+SECTIONS = (
+    "assumptions",
+    "identities",
+    "stepsizes",
+    "stem_lemmas",
+    "stem_theorem",
+    "fedavg",
+    "useful",
+    "table1",
+    "repaired",
+)
+
+
+def claims() -> dict[str, Claim]:
+    """Return every claim by id, in the order of the sections."""
+    found: dict[str, Claim] = {}
+    for section in SECTIONS:
+        if find_spec(f"stemtheory.claims.{section}") is None:
+            continue
+        for claim in importlib.import_module(f"stemtheory.claims.{section}").CLAIMS:
+            if claim.id in found:
+                raise ValueError(f"two claims are called {claim.id}")
+            found[claim.id] = claim
+    return found
+
+
+def select(patterns: Sequence[str]) -> list[Claim]:
+    """Return the claims whose id or section matches one of the patterns (all without any).
+
+    Raises
+    ------
+    UsageError
+        If a pattern matches nothing.
+    """
+    known = claims()
+    if not patterns:
+        return list(known.values())
+    chosen: dict[str, Claim] = {}
+    for pattern in patterns:
+        hits = [c for c in known.values() if _matches(c, pattern)]
+        if not hits:
+            sections = ", ".join(sorted({c.section for c in known.values()}))
+            raise UsageError(
+                f"claim {pattern!r} matches nothing; sections are {sections}, and list claims"
+                " shows every id: choose one of them."
+            )
+        chosen.update((c.id, c) for c in hits)
+    return list(chosen.values())
+
+
+def _matches(claim: Claim, pattern: str) -> bool:
+    return fnmatchcase(claim.id, pattern) or fnmatchcase(claim.section, pattern)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim under one reading at one kind of place, over its whole panel."""
+
+    claim: Claim
+    reading: str
+    where: str
+    verdict: Verdict
+    expected: Verdict
+    margin: float | None
+    worst: dict[str, Any]
+    cells: dict[str, int]
+    n: int
+    unmet: tuple[str, ...] = ()
+
+    @property
+    def surprising(self) -> bool:
+        """Whether the verdict is not the expected one; ``undecided`` always is."""
+        return self.verdict != self.expected or self.verdict == Verdict.UNDECIDED
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """All cells of one claim under one reading, and the case of each."""
+
+    claim: Claim
+    reading: str
+    cells: list[tuple[Cell, Any]] = field(default_factory=list)
+
+
+def check(claim: Claim, level: str = "quick", seed: int = 0) -> list[Row]:
+    """Put one claim to its panel; return a row per reading and kind of place."""
+    if claim.compare is None:
+        return [_unchecked(claim)]
+    rows = []
+    for reading in claim.readings:
+        rows += rows_of(claim, reading, cells_of(claim, reading, level, seed))
+    return rows
+
+
+def cells_of(
+    claim: Claim, reading: str, level: str, seed: int = 0, mutant: Mutant | None = None
+) -> list[tuple[Cell, Any]]:
+    """Return the cells of a claim (or of a mutant of it) under one reading, with their cases."""
+    compare = mutant.compare if mutant and mutant.compare else claim.compare
+    change = mutant.change if mutant and mutant.change else lambda subject: subject
+    assert compare is not None
+    found: list[tuple[Cell, Any]] = []
+    for subject in subjects(claim, reading, level, seed):
+        unmet = tuple(p.name for p in claim.premises(subject) if not p.ok)
+        if unmet:
+            cell = Cell(claim.id, reading, "all", Verdict.INAPPLICABLE, None, {}, 0, unmet)
+            found.append((cell, subject))
+            continue
+        changed = change(subject)
+        comparison = compare(_open(claim, changed))
+        found += [(cell, changed) for cell in judge(claim, comparison, reading)]
+    return found
+
+
+def subjects(claim: Claim, reading: str, level: str, seed: int = 0) -> tuple[Any, ...]:
+    """Return what a claim is put to: one grid, or cases under the reading."""
+    if claim.kind == "arithmetic":
+        return claim.cases(level) if claim.cases else (grid(level),)
+    cases = claim.cases(level) if claim.cases else path_cases(level)
+    if seed:
+        cases = tuple(Case(**{**vars(case), "seed": case.seed + seed}) for case in cases)
+    known = tuple(case for case in claim.counterexamples if case.reading == reading)
+    return with_reading(cases, reading) + known
+
+
+def _open(claim: Claim, subject: Any) -> Any:
+    """Pathwise and conditional claims look at a recorded run, the others at the case itself."""
+    return record(subject) if claim.kind in ("pathwise", "conditional") else subject
+
+
+def rows_of(claim: Claim, reading: str, cells: Iterable[tuple[Cell, Any]]) -> list[Row]:
+    """Return one row per kind of place; inapplicable cells count in the first."""
+    listed = list(cells)
+    idle = [pair for pair in listed if pair[0].verdict == Verdict.INAPPLICABLE]
+    active = [pair for pair in listed if pair[0].verdict != Verdict.INAPPLICABLE]
+    places = sorted({cell.where for cell, _ in active}) or ["all"]
+    rows = []
+    for place in places:
+        mine = [pair for pair in active if pair[0].where == place] + (
+            idle if place == places[0] else []
+        )
+        rows.append(_row(claim, reading, place, mine))
+    return rows
+
+
+def _row(claim: Claim, reading: str, place: str, cells: list[tuple[Cell, Any]]) -> Row:
+    verdict = combine(cell.verdict for cell, _ in cells)
+    measured = [pair for pair in cells if pair[0].margin is not None]
+    worst, margin = {}, None
+    if measured:
+        cell, case = min(measured, key=lambda pair: float(pair[0].margin or 0.0))
+        margin = cell.margin
+        worst = {**cell.worst, "case": case.to_json() if isinstance(case, Case) else None}
+    counts: dict[str, int] = {}
+    for cell, _ in cells:
+        counts[cell.verdict.value] = counts.get(cell.verdict.value, 0) + 1
+    unmet = tuple(sorted({name for cell, _ in cells for name in cell.unmet}))
+    return Row(
+        claim,
+        reading,
+        place,
+        verdict,
+        claim.expectation(reading, place),
+        margin,
+        worst,
+        counts,
+        sum(cell.n for cell, _ in cells),
+        unmet,
+    )
+
+
+def _unchecked(claim: Claim) -> Row:
+    verdict = Verdict.NOT_CHECKABLE
+    return Row(claim, "-", "all", verdict, verdict, None, {}, {verdict.value: 1}, 0)
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Whether a mutant was found violated."""
+
+    claim: str
+    mutant: str
+    rejected: bool
+
+
+def try_mutants(claim: Claim, level: str = "quick") -> list[Rejection]:
+    """Return, for each mutant of a claim, whether its checker rejects it."""
+    return [Rejection(claim.id, m.name, rejects(claim, m, level)) for m in claim.mutants]
+
+
+def rejects(claim: Claim, mutant: Mutant, level: str = "quick") -> bool:
+    """Whether the mutant is violated in a row where the claim itself is not."""
+    for reading in claim.readings:
+        honest = cells_of(claim, reading, level)
+        sound = {cell.where for cell, _ in honest if cell.n} - {
+            cell.where for cell, _ in honest if cell.verdict == Verdict.VIOLATED
+        }
+        if mutant.compare is None and mutant.change is None:
+            tried = _scaled(claim, reading, level, honest)
+        else:
+            tried = cells_of(claim, reading, level, mutant=mutant)
+        if any(c.verdict == Verdict.VIOLATED and c.where in sound for c, _ in tried):
+            return True
+    return False
+
+
+def _scaled(claim: Claim, reading: str, level: str, honest: list[tuple[Cell, Any]]) -> Any:
+    """Judge the claim again with its right side over four times the smallest margin seen."""
+    margins = [c.margin for c, _ in honest if c.margin is not None and c.margin > 0]
+    compare = claim.compare
+    if not margins or compare is None:
+        return []
+    factor = 1 / (4 * min(margins))
+
+    def smaller(subject: Any) -> Comparison:
+        return compare(subject).scaled(factor)
+
+    return cells_of(claim, reading, level, mutant=Mutant("scaled", compare=smaller))
+
+
+def verify(
+    patterns: Sequence[str] = (),
+    *,
+    level: str = "quick",
+    mutants: bool = False,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Return the ledger as a JSON-ready document: claims, summary, unexpected, mutants.
+
+    Raises
+    ------
+    UsageError
+        If a pattern matches no claim.
+    """
+    rows: list[Row] = []
+    rejections: list[Rejection] = []
+    for claim in select(patterns):
+        progress(claim.id)
+        rows += check(claim, level, seed)
+        if mutants and claim.compare is not None:
+            rejections += try_mutants(claim, level)
+    summary: dict[str, int] = {}
+    for row in rows:
+        summary[row.verdict.value] = summary.get(row.verdict.value, 0) + 1
+    document: dict[str, Any] = {
+        "claims": [row_json(row) for row in rows],
+        "summary": summary,
+        "unexpected": [row_json(row) for row in rows if row.surprising],
+    }
+    if mutants:
+        document["mutants"] = [asdict(rejection) for rejection in rejections]
+    return document
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    """Return a row as the JSON keys that scripts rely on."""
+    c = row.claim
+    return {
+        "id": c.id,
+        "label": c.label,
+        "section": c.section,
+        "kind": c.kind,
+        "reading": row.reading,
+        "where": row.where,
+        "verdict": row.verdict.value,
+        "expected": row.expected.value,
+        "margin": row.margin,
+        "worst": row.worst,
+        "cells": row.cells,
+        "n": row.n,
+        "unmet": list(row.unmet),
+    }

@@ -1,0 +1,107 @@
+"""What claims are put to: problems x (K, b, I) x (sigma, zeta) x reading, with the edges.
+
+Every level holds the edges (I = 1, b = 1, K = 1 and 2, sigma = 0, zeta = 0, dim > 1 with rotate)
+and the adversarial cases: opposite curvature per worker, flat directions, low noise, small means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stemtheory.claims.base import Case, dials
+from stemtheory.oracle import Floats
+
+LEVELS = ("quick", "default", "full")
+SIZES = ((1, 1, 3), (2, 1, 1), (2, 1, 2), (4, 2, 4), (4, 2.5, 8), (8, 64, 16))  # K, b, I
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Sizes for arithmetic claims: columns of one length, at t between 1 and T."""
+
+    t: Floats
+    T: Floats
+    K: Floats
+    b: Floats
+    I: Floats
+    L: Floats
+    sigma: Floats
+    nu: Floats
+
+
+def grid(level: str) -> Grid:
+    """Return a wide grid with its edges: b = K = I = 1, huge t, T, I and K."""
+    n = {"quick": 3, "default": 5, "full": 9}[level]
+    I = np.unique(np.round(np.geomspace(1, 1e6, n)))
+    K = np.unique(np.round(np.geomspace(1, 1e4, n)))
+    b = np.unique(np.concatenate([[1, 1.5], np.geomspace(1, 1e5, n)]))
+    t = np.unique(np.round(np.geomspace(1, 1e15, 3 * n)))
+    L, sigma, nu = np.array([0.1, 1.0, 7.0]), np.array([1e-3, 1.0]), np.linspace(0, 1, n)
+    axes = np.meshgrid(t, K, b, I, L, sigma, nu, indexing="ij")
+    flat = [axis.ravel() for axis in axes]
+    t_, K_, b_, I_, L_, sigma_, nu_ = flat
+    return Grid(t=t_, T=np.ceil(t_ / I_) * I_, K=K_, b=b_, I=I_, L=L_, sigma=sigma_, nu=nu_)
+
+
+def path_cases(level: str) -> tuple[Case, ...]:
+    """Return small runs, a few rounds each, for pathwise and conditional claims (literal)."""
+    rounds = {"quick": 3, "default": 4, "full": 6}[level]
+    names = (
+        ("cosine", "geman_mcclure")
+        if level == "quick"
+        else (
+            "cosine",
+            "geman_mcclure",
+            "quadratic",
+            "welsch",
+            "cauchy",
+            "corridor",
+        )
+    )
+    plain = [
+        Case(name, K, 2, b, I, rounds, dials(sigma=sigma, zeta=zeta if K > 1 else 0.0))
+        for name in names
+        for K, b, I in SIZES
+        for sigma, zeta in ((0.5, 1.0), (0.0, 2.0), (0.5, 0.0))
+    ]
+    return tuple(dict.fromkeys([*plain, *edge_cases(rounds), *adversarial_cases(rounds)]))
+
+
+def edge_cases(rounds: int) -> tuple[Case, ...]:
+    """Return rotated problems in several dimensions, other noises, the decaying phase, odd K."""
+    base = Case("cosine", 3, 3, 1, 4, rounds, dials(rotate=True, spectrum=4.0))
+    return (
+        base,
+        replace(base, dials=dials(noise="modulated", rotate=True)),
+        replace(base, dials=dials(noise="additive", heterogeneity="tilt")),
+        replace(base, K=2, I=2, clock=1e6),
+        replace(base, K=2, I=8, B=1.0),
+    )
+
+
+def adversarial_cases(rounds: int) -> tuple[Case, ...]:
+    """Return the shapes that break lemmas: opposite curvatures, flat means, low noise."""
+    opposite = Case(
+        "quadratic", 2, 1, 1, 8, rounds, dials(h=0.5, zeta=1.0, sigma=0.0, L=1.0), x1=0.1
+    )
+    flat = Case(
+        "quadratic", 8, 1, 64, 16, rounds, dials(h=0.01, zeta=2.0, sigma=0.0, L=1.0), x1=1.0
+    )
+    low = Case(
+        "quadratic",
+        2,
+        1,
+        1,
+        16,
+        rounds,
+        dials(h=0.5, zeta=2.0, sigma=1e-4, noise="additive", heterogeneity="tilt"),
+        x1=1e-4,
+    )
+    return (opposite, flat, low)
+
+
+def with_reading(cases: tuple[Case, ...], reading: str) -> tuple[Case, ...]:
+    """Return the same cases under another reading."""
+    return tuple(replace(case, reading=reading) for case in cases)
