@@ -249,9 +249,9 @@ class Path:
         return np.where(hit, "sync", "off-sync")
 
 
-def square(x: Any) -> Any:
+def square(x: Any) -> Floats:
     """Return ||x||^2 over the last axis."""
-    return (x * x).sum(axis=-1)
+    return np.asarray((x * x).sum(axis=-1))
 
 
 @lru_cache(maxsize=256)
