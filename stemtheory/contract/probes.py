@@ -111,20 +111,26 @@ def largest(objective: Objective, points: Floats, climbs: int = 3) -> float:
     if np.isnan(values).any():
         return float("nan")
     best = float(values.max())
+    scale = float(np.median(np.abs(values[np.isfinite(values)]))) or 1.0
     for start in points[np.argsort(values)[::-1][:climbs]]:
-        best = max(best, _climb(objective, start))
+        with np.errstate(over="ignore", invalid="ignore"):
+            best = max(best, _climb(objective, start, scale))
     return best
 
 
-def _climb(objective: Objective, start: Floats) -> float:
-    """Return the value at the end of a quasi-Newton ascent from one point."""
+def _climb(objective: Objective, start: Floats, scale: float) -> float:
+    """Return the value at the end of a quasi-Newton ascent from one point.
+
+    ``scale`` is the size of the objective, so that the optimiser sees numbers near 1.
+    """
     D = len(start)
     reach = max(1.0, float(np.abs(start).max()))
-    scale = max(abs(float(objective(start[None])[0])), 1e-300)
     star = STEP * np.concatenate([np.zeros((1, D)), np.eye(D), -np.eye(D)])
 
     def downhill(u: Floats) -> tuple[float, Floats]:
-        values = np.nan_to_num(objective(reach * (u + star)), nan=NEVER) / scale
+        if not np.isfinite(u).all():  # a line search that lost its way
+            return -NEVER, np.zeros(D)
+        values = np.nan_to_num(objective(reach * (u + star)) / scale, nan=NEVER)
         slope: Floats = (values[1 : D + 1] - values[D + 1 :]) / (2 * STEP)
         return -float(values[0]), -slope
 
