@@ -17,18 +17,18 @@ from stemtheory.errors import UsageError, real, whole
 FloatArray = NDArray[np.float64]
 
 
-def theorem_c_b(K: int, b: float, I: int) -> float:
+def theorem_c_b(K: Any, b: Any, I: Any) -> Any:
     """Return c_b = c bK/L^2 = 64 + 1/(24 bKI), the momentum constant without its units."""
     return 64 + 1 / (24 * b * K * I)
 
 
-def theorem_offset(K: int, b: float, I: int) -> float:
+def theorem_offset(K: Any, b: Any, I: Any) -> Any:
     """Return m = max{2, c_b^3/(4096 bK I^3)}: the decaying phase is (bK)^{2/3}/(L (t+m)^{1/3})."""
     c_b = theorem_c_b(K, b, I)
-    return max(2.0, c_b * c_b * c_b / (4096 * b * K * float(I) ** 3))
+    return np.maximum(2.0, c_b * c_b * c_b / (4096.0 * b * K * I * I * I))
 
 
-def theorem_eta(t: Any, L: float, K: int, b: float, I: int) -> Any:
+def theorem_eta(t: Any, L: Any, K: Any, b: Any, I: Any) -> Any:
     """Return the paper's eta_t for a float or an array t, as a minimum of three branches.
 
     The branches of w_t without sigma: 1/(16LI), (bK)^{2/3}/(L (t+2)^{1/3}) and
@@ -40,14 +40,14 @@ def theorem_eta(t: Any, L: float, K: int, b: float, I: int) -> Any:
     return np.minimum(1 / (16 * L * I), (b * K) ** (2 / 3) / (L * np.cbrt(t + m)))
 
 
-def theorem_sum_eta_cubed(T: Any, L: float, K: int, b: float, I: int) -> Any:
+def theorem_sum_eta_cubed(T: Any, L: Any, K: Any, b: Any, I: Any) -> Any:
     """Return sum_{t=1}^T eta_t^3 for a float or an array T, exactly, at any T.
 
     T_c/(16LI)^3 + ((bK)^2/L^3) [psi(T+1+m) - psi(T_c+1+m)], psi the digamma function and T_c the
     last step of the constant phase: the decaying phase is a sum of 1/(t+m).
     """
     m = theorem_offset(K, b, I)
-    T_c = np.minimum(T, np.floor(4096 * float(I) ** 3 * (b * K) ** 2 - m))
+    T_c = np.minimum(T, np.floor(4096.0 * I * I * I * (b * K) ** 2 - m))
     cap, unit = 1 / (16 * L * I), (b * K) ** 2 / (L * L * L)
     return T_c * cap * cap * cap + unit * (digamma(T + 1 + m) - digamma(T_c + 1 + m))
 
@@ -76,13 +76,13 @@ class Theorem:
     @property
     def c_b(self) -> float:
         """The same without units, c_b = c bK/L^2."""
-        return theorem_c_b(self.K, self.b, self.I)
+        return float(theorem_c_b(self.K, self.b, self.I))
 
     @property
     def constant_phase_end(self) -> float:
         """T_const: eta_t = 1/(16LI) exactly for every t <= 4096 I^3 (bK)^2 - m."""
         m = theorem_offset(self.K, self.b, self.I)
-        return 4096 * float(self.I) ** 3 * (self.b * self.K) ** 2 - m
+        return float(4096.0 * self.I**3 * (self.b * self.K) ** 2 - m)
 
     def eta(self, t: ArrayLike) -> FloatArray:
         """Return eta_t for t >= 0."""
