@@ -10,7 +10,7 @@ Paper: Definition (Def: StationaryPt), Definition (Def: CommunicationComplexity)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
@@ -59,11 +59,7 @@ def last_crossing(times: ArrayLike, average: ArrayLike, epsilon: float) -> Float
     epsilon = real("epsilon", epsilon, positive=True)
     t, m = _checked(times, average)
     columns = m.reshape(len(t), -1)
-    above = columns > epsilon
-    found = np.array(
-        [_cross(t, columns[:, j], above[:, j], epsilon) for j in range(above.shape[1])]
-    )
-    return found.reshape(m.shape[1:])
+    return _cross(t, columns, epsilon).reshape(m.shape[1:])
 
 
 def hitting_time(
@@ -109,17 +105,19 @@ def interval(resampled: ArrayLike) -> tuple[float, float]:
     return _middle(np.asarray(resampled, dtype=np.float64))
 
 
-def _cross(t: Floats, m: Floats, above: Any, epsilon: float) -> float:
-    """T(epsilon) of one column: interpolate log M over log t behind the last point above."""
-    if not np.all(np.isfinite(m)) or above[-1]:
-        return np.inf
-    if not above.any():
-        return -np.inf
-    i = int(np.flatnonzero(above)[-1])
-    if m[i + 1] <= 0:  # no logarithm: the later end is certain
-        return float(t[i + 1])
-    share = np.log(m[i] / epsilon) / np.log(m[i] / m[i + 1])
-    return float(np.exp(np.log(t[i]) + share * np.log(t[i + 1] / t[i])))
+def _cross(t: Floats, columns: Floats, epsilon: float) -> Floats:
+    """T(epsilon) of every column: interpolate log M over log t behind the last point above."""
+    above = columns > epsilon
+    last = len(t) - 1 - np.argmax(above[::-1], axis=0)
+    found = np.where(above.any(axis=0), np.inf, -np.inf)
+    inside = above.any(axis=0) & ~above[-1]
+    j, i = np.flatnonzero(inside), last[inside]
+    # an average of 0 has no logarithm: with epsilon in its place T is the later end, a certain one
+    after = np.where(columns[i + 1, j] > 0, columns[i + 1, j], epsilon)
+    share = np.log(columns[i, j] / epsilon) / np.log(columns[i, j] / after)
+    found[j] = np.exp(np.log(t[i]) + share * np.log(t[i + 1] / t[i]))
+    found[~np.all(np.isfinite(columns), axis=0)] = np.inf
+    return np.asarray(found)
 
 
 def _status(T: float) -> Status:
