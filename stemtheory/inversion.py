@@ -60,10 +60,13 @@ def first_on_curve(
         return meets(S * I, point(S * I))
 
     def last(I: int) -> int:
-        S = int(min(longest(I), LONGEST)) // I
+        if longest(I) >= LONGEST:
+            return LONGEST // I
+        S, stride = int(longest(I)) // I, 1
         while S > 0 and point(S * I).I > I:
-            S -= max(1, S >> 50)
-        return S
+            S, stride = S - stride, 2 * stride
+        beyond = _gallop(lambda S: point(S * I).I > I, max(S, 0) + 1, LONGEST // I)
+        return LONGEST // I if beyond is None else beyond - 1
 
     def answers(I: int) -> bool:
         S = last(I)
@@ -72,10 +75,9 @@ def first_on_curve(
     def first(I: int) -> int:
         if I == least:
             return 1
-        S = max(1, last(I - 1) * (I - 1) // I)
-        while point(S * I).I < I:
-            S += max(1, S >> 50)
-        return S
+        before = last(I - 1) * (I - 1) // I
+        S = _gallop(lambda S: point(S * I).I >= I, before + 1, LONGEST // I)
+        return LONGEST // I if S is None else S
 
     def finish(I: int) -> int:
         end = last(I)
