@@ -7,6 +7,7 @@ Paper: eq. (Eq: Problem).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -54,9 +55,11 @@ def _complex_row(
 ) -> Row:
     """Compare with Im f(x + ih)/h where the value is written in analytic functions."""
     try:
-        sideways = differences(problem, x, 1j)
-        steps = [problem.value(x + 1j * TINY * e).imag / TINY for e in np.eye(problem.dim)]
-    except TypeError:  # a function of the value takes no complex numbers
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            sideways = differences(problem, x, 1j)
+            steps = [problem.value(x + 1j * TINY * e).imag / TINY for e in np.eye(problem.dim)]
+    except (TypeError, np.exceptions.ComplexWarning):  # the value is for real numbers only
         sideways, steps = None, []
     # Cauchy-Riemann: a value with |x| or max(x, y) has another slope along the imaginary axis
     if sideways is None or np.max(np.abs(sideways - numeric) / scale) > 1e-6:

@@ -13,6 +13,7 @@ import numpy as np
 from stemtheory.backend import numpy_backend
 from stemtheory.contract.probes import FAR, everyone
 from stemtheory.contract.rows import Row
+from stemtheory.errors import UsageError
 from stemtheory.oracle import Problem
 from stemtheory.simulate import simulate
 
@@ -92,10 +93,12 @@ def _far_fault(problem: Problem) -> str:
 
 def _run_fault(problem: Problem) -> str:
     """Return what a short run says against the problem, if anything."""
+    run: dict[str, Any] = {"T": 8, "b": 2, "I": 2, "replicates": 2, "threads": 1}
     for dtype in FLOATS:
-        trace = simulate(
-            problem, T=8, b=2, I=2, replicates=2, dtype=dtype.name, backend="numpy", threads=1
-        )
+        try:
+            trace = simulate(problem, dtype=dtype.name, backend="numpy", **run)
+        except UsageError as error:
+            return str(error)
         if trace.status != "ok":
             return f"the run diverged in {dtype}"
     return ""
