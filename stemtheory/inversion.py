@@ -13,7 +13,8 @@ from collections.abc import Callable
 from stemtheory.curves import Curve
 from stemtheory.errors import UsageError
 
-LONGEST = 10**100
+# Beyond, a stretch of the curve may be narrower than the spacing of floats.
+LONGEST = 10**44
 # Above this I the value at the end of a stretch falls with I; below, factors (I-1) may beat it.
 _SCANNED = 12
 
@@ -27,7 +28,7 @@ def first_fixed(meets: Callable[[int], bool], I: int, phase_end: float) -> int:
     Raises
     ------
     UsageError
-        If no T up to 1e100 does.
+        If no T up to 1e44 does.
     """
     end = min(int(phase_end), LONGEST) // I
     if end >= 1 and meets(end * I):
@@ -52,7 +53,7 @@ def first_on_curve(
     Raises
     ------
     UsageError
-        If no T up to 1e100 does.
+        If no T up to 1e44 does.
     """
     least = point(1).I
 
@@ -60,13 +61,11 @@ def first_on_curve(
         return meets(S * I, point(S * I))
 
     def last(I: int) -> int:
-        if longest(I) >= LONGEST:
-            return LONGEST // I
-        S, stride = int(longest(I)) // I, 1
+        """The last whole round of the stretch, found to the precision of its closed form."""
+        S, stride = int(min(longest(I), LONGEST)) // I, 1
         while S > 0 and point(S * I).I > I:
             S, stride = S - stride, 2 * stride
-        beyond = _gallop(lambda S: point(S * I).I > I, max(S, 0) + 1, LONGEST // I)
-        return LONGEST // I if beyond is None else beyond - 1
+        return S + 1 if point((S + 1) * I).I <= I else S
 
     def answers(I: int) -> bool:
         S = last(I)
@@ -95,7 +94,7 @@ def first_on_curve(
     return finish(_first(answers, max(_SCANNED, I // 2), I))
 
 
-_TOO_LONG = "No run of up to 1e100 steps meets the bound asked for: give a larger epsilon."
+_TOO_LONG = "No run of up to 1e44 steps meets the bound asked for: give a larger epsilon."
 
 
 def _gallop(meets: Callable[[int], bool], first: int, last: int) -> int | None:

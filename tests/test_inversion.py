@@ -115,7 +115,7 @@ CASES: list[dict[str, Any]] = [
 def test_returned_T_meets_epsilon_and_the_round_before_does_not(
     name: str, case: dict[str, Any]
 ) -> None:
-    for epsilon in 10.0 ** np.arange(1, -13, -1.7):
+    for epsilon in 10.0 ** np.arange(1, -10, -1.7):
         found = invert(name, epsilon, K=6, **CONSTANTS, **case)
         assert found.bound.value <= epsilon
         assert found.bound.setting.T == found.T
@@ -264,7 +264,7 @@ def test_bad_b_I_and_nu_are_refused(bad: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", [{"nu": 0.0}, {"nu": 1.0}, {"b": 1, "I": 1}])
 def test_an_epsilon_beyond_any_run_is_refused(case: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="larger epsilon"):
-        invert("stem-theorem", 1e-120, K=2, **CONSTANTS, **case)
+        invert("stem-theorem", 1e-50, K=2, **CONSTANTS, **case)
 
 
 def test_the_searches_reject_what_nothing_meets() -> None:
