@@ -150,17 +150,17 @@ class Path:
     @cached_property
     def ebar(self) -> Floats:
         """ebar_t = dbar_t - (1/K) sum_k grad f^(k)(x_t^(k)), shape [T + 2, R, dim]."""
-        return self.dbar - mean_over_workers(self.g)
+        return np.asarray(self.dbar - mean_over_workers(self.g))
 
     @cached_property
     def X(self) -> Floats:
         """X_t = sum_k ||x_t^(k) - xbar_t||^2, shape [T + 2, R]."""
-        return square(self.p - self.xbar[..., None, :]).sum(axis=-1)
+        return np.asarray(square(self.p - self.xbar[..., None, :]).sum(axis=-1))
 
     @cached_property
     def Dl(self) -> Floats:
         """Dl_t = sum_k ||d_t^(k) - dbar_t||^2, shape [T + 2, R]."""
-        return square(self.d - self.dbar[..., None, :]).sum(axis=-1)
+        return np.asarray(square(self.d - self.dbar[..., None, :]).sum(axis=-1))
 
     @cached_property
     def q2(self) -> Floats:
@@ -185,7 +185,8 @@ class Path:
 
         N = (1/K) sum_k mean over the batch of n(fresh) - (1 - a) n(stale).
         """
-        return self.noise_change.sum(axis=-1) / (self.batch[:, None] * self.case.K**2)
+        total = self.noise_change.sum(axis=-1)
+        return np.asarray(total / (self.batch[:, None] * self.case.K**2))
 
     @cached_property
     def noise_change(self) -> Floats:

@@ -1,0 +1,76 @@
+"""Every claim under every reading shows the verdict the ledger expects; mutants are rejected."""
+
+from __future__ import annotations
+
+import pytest
+
+from stemtheory.claims.base import Claim, Mutant, Verdict
+from stemtheory.claims.judge import INSTANCES
+from stemtheory.claims.ledger import check, claims, rejects, rows_of, select
+from stemtheory.errors import UsageError
+
+LEDGER = claims()
+CHECKABLE = [c for c in LEDGER.values() if c.compare is not None]
+READ = [pytest.param(c, r, id=f"{c.id}-{r}") for c in CHECKABLE for r in c.readings]
+MUTANTS = [pytest.param(c, m, id=f"{c.id}-{m.name}") for c in CHECKABLE for m in c.mutants]
+
+REQUIRED = """
+A1 A1p A2i A2ii A2iii A2p A2pp D1 D2 D3 ALG-1 ALG-2 ALG-3 ALG-4
+SCH0 SCH1 SCH2 SCH3 SCH4 SCH5 SCH6 SCH7 SCH8 SCH9 SCH10 SCH11
+P1 P2 P2p P3 M1 M1-L M1a M2 M2b M2c M3 M3-R M3a M3b M3c M4 M4a M5 M5-R M5a M5b
+M6 M6a M6b M6c M6d M6e M7a M7b M7c M7d M7e M7f M7g M7 T1 C1 C2 RMK1 RMK2 RMK3 RMK4 SP1 SP2
+F1 F2 F2a F2b F2c F3 F4 F5 F6 F7 F8 U1 U2 U3 TB1 TB2 TB3 FG1 EX
+REP1 REP2 REP3 REP4 REP5 REP6 REP7 R1 R2 R3 Ra Rb Rc Ri Rii Riii Riv E1 E2 E3 LOGFREE
+"""
+
+
+@pytest.mark.parametrize("name", REQUIRED.split())
+def test_the_ledger_holds_every_line(name: str) -> None:
+    claim = LEDGER[name]
+    assert claim.statement
+    assert claim.formula
+    assert claim.compare is not None or claim.reason
+
+
+@pytest.mark.parametrize(("claim", "reading"), READ)
+def test_verdict(claim: Claim, reading: str) -> None:
+    rows = [row for row in check(claim) if row.reading == reading]
+    assert rows
+    for row in rows:
+        assert not row.surprising, (row.where, row.verdict, row.expected, row.margin, row.worst)
+        if row.verdict != Verdict.INAPPLICABLE:
+            assert row.n > 0
+
+
+@pytest.mark.parametrize(("claim", "mutant"), MUTANTS)
+def test_mutant_is_rejected(claim: Claim, mutant: Mutant) -> None:
+    assert rejects(claim, mutant)
+
+
+@pytest.mark.parametrize("claim", CHECKABLE, ids=lambda c: c.id)
+def test_a_claim_has_teeth(claim: Claim) -> None:
+    """A claim without a mutant is one that must be violated, and is."""
+    if not claim.mutants:
+        assert Verdict.VIOLATED in claim.expected.values()
+
+
+def test_the_share_of_the_false_alarm_rate_covers_every_instance() -> None:
+    """Bonferroni: the statistical instances of a quick verify are no more than were allowed for."""
+    statistical = [c for c in CHECKABLE if c.kind == "expectation"]
+    assert sum(row.n for c in statistical for row in check(c)) <= INSTANCES
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(UsageError, match="matches nothing"):
+        select(["M77"])
+
+
+def test_sections_and_globs() -> None:
+    assert {c.id for c in select(["ALG*"])} == {"ALG-1", "ALG-2", "ALG-3", "ALG-4"}
+    assert {c.section for c in select(["schedule"])} == {"schedule"}
+
+
+def test_a_row_is_violated_if_any_cell_is() -> None:
+    rows = check(LEDGER["U2"])
+    assert rows[0].verdict == Verdict.VIOLATED
+    assert rows_of(LEDGER["U2"], "literal", [])[0].verdict == Verdict.NOT_CHECKABLE

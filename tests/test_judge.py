@@ -1,0 +1,121 @@
+"""The five checkers on sides whose verdict is known, and on sides that must not pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stemtheory.claims.base import Case, Claim, Comparison, Kind, Verdict, dials
+from stemtheory.claims.judge import ALPHA, INSTANCES, combine, critical, judge
+from stemtheory.claims.path import record
+from stemtheory.errors import UsageError
+
+
+def verdict(kind: Kind, left: Any, right: Any, **more: Any) -> tuple[Verdict, float | None]:
+    claim = Claim("X", "eq: Step-Size", "test", kind, "s", "f", compare=lambda subject: subject)
+    cell = judge(claim, Comparison(np.atleast_1d(left), np.atleast_1d(right), **more), "literal")[0]
+    return cell.verdict, cell.margin
+
+
+@pytest.mark.parametrize("kind", ["arithmetic", "pathwise", "conditional"])
+def test_exact_kinds(kind: Kind) -> None:
+    assert verdict(kind, 1.0, 2.0) == (Verdict.HOLDS, pytest.approx(2.0))
+    assert verdict(kind, 1.0, 1.0)[0] == Verdict.HOLDS
+    assert verdict(kind, 1.0, 1 - 1e-8)[0] == Verdict.VIOLATED
+    assert verdict(kind, [1.0, 3.0], [2.0, 2.0]) == (Verdict.VIOLATED, pytest.approx(2 / 3))
+    assert verdict(kind, 1e-18, 0.0, floor=1e-17)[0] == Verdict.HOLDS
+
+
+@pytest.mark.parametrize("kind", ["arithmetic", "pathwise", "conditional", "expectation", "rate"])
+@pytest.mark.parametrize("sides", [(np.nan, 1.0), (1.0, np.nan), (np.nan, np.nan), (np.inf, 1.0)])
+def test_nan_never_passes(kind: Kind, sides: tuple[float, float]) -> None:
+    more = {"spread": 0.1, "dof": 9} if kind in ("expectation", "rate") else {}
+    assert verdict(kind, *sides, **more)[0] == Verdict.VIOLATED
+
+
+def test_expectation_is_decided_by_its_limits() -> None:
+    limit = critical(99)
+    assert verdict("expectation", 1.0, 1 + 1.01 * limit, spread=1.0, dof=99)[0] == Verdict.HOLDS
+    assert verdict("expectation", 1.0, 1.0, spread=1.0, dof=99)[0] == Verdict.UNDECIDED
+    assert verdict("expectation", 1.0, 1 - 1.01 * limit, spread=1.0, dof=99)[0] == Verdict.VIOLATED
+
+
+def test_equality_in_expectation_is_two_sided() -> None:
+    limit = critical(99, two_sided=True)
+    for sign in (-1, 1):
+        kept = verdict("expectation", 0.99 * sign * limit, 0.0, spread=1.0, dof=99, two_sided=True)
+        lost = verdict("expectation", 1.01 * sign * limit, 0.0, spread=1.0, dof=99, two_sided=True)
+        assert kept[0] == Verdict.HOLDS
+        assert lost[0] == Verdict.VIOLATED
+    assert (
+        verdict("expectation", 1.0, 0.0, spread=0.0, dof=9, two_sided=True)[0] == Verdict.VIOLATED
+    )
+    assert verdict("expectation", 0.0, 0.0, spread=0.0, dof=9, two_sided=True)[0] == Verdict.HOLDS
+
+
+def test_rate() -> None:
+    assert verdict("rate", -1.02, -1.0, spread=0.03) == (Verdict.HOLDS, pytest.approx(1.5))
+    assert verdict("rate", -1.10, -1.0, spread=0.03)[0] == Verdict.VIOLATED
+
+
+def test_a_true_bound_above_the_trivial_value_is_vacuous() -> None:
+    for bound, expected in [(2.0, Verdict.VACUOUS), (0.5, Verdict.HOLDS), (0.05, Verdict.VIOLATED)]:
+        got = verdict("expectation", 0.1, bound, spread=1e-6, dof=50, trivial=1.0)[0]
+        assert got == expected
+
+
+def test_false_alarm_rate_is_shared() -> None:
+    """A fair z-test at an instance's share of ALPHA: the quantile is that of ALPHA / INSTANCES."""
+    normal = critical(10**9)
+    from scipy.stats import norm
+
+    assert norm.sf(normal) == pytest.approx(ALPHA / INSTANCES, rel=1e-3)
+
+
+def test_combine_follows_the_row_rule() -> None:
+    V = Verdict
+    assert combine([V.HOLDS, V.VIOLATED, V.UNDECIDED]) == V.VIOLATED
+    assert combine([V.HOLDS, V.UNDECIDED]) == V.UNDECIDED
+    assert combine([V.VACUOUS, V.HOLDS]) == V.HOLDS
+    assert combine([V.VACUOUS, V.INAPPLICABLE]) == V.VACUOUS
+    assert combine([V.INAPPLICABLE]) == V.INAPPLICABLE
+
+
+def test_case_survives_json() -> None:
+    case = Case("cosine", 3, 2, 1.5, 4, 3, dials(sigma=0.1, rotate=True), x1=(1.0, 2.0))
+    import json
+
+    assert Case.from_json(json.loads(json.dumps(case.to_json()))) == case
+    with pytest.raises(UsageError, match="not readable"):
+        Case.from_json({"problem": "cosine", "speed": 3})
+
+
+@pytest.mark.parametrize("reading", ["literal", "average-first", "overwrite", "average-both"])
+def test_conditional_moments_against_resampling(reading: str) -> None:
+    """E||N||^2 and E[Dl | F_t] in closed form equal what fresh minibatches give (|z| < 4.5)."""
+    from stemtheory.algorithms.base import mean_over_workers
+    from stemtheory.walk import gaussian_draw
+
+    path = record(Case("cosine", 3, 2, 2, 3, 2, dials(sigma=0.7), reading, replicates=1, x1=0.8))
+    R = 20_000
+    for t in range(1, path.T + 1):
+        draw = gaussian_draw(path.problem, 100 + t, R)
+        minibatch = draw(0, float(path.batch[t]))
+        wide = (R, *path.p.shape[2:])
+        new = path.problem.stochastic_gradient(
+            np.broadcast_to(path.fresh[t + 1, 0], wide), minibatch
+        )
+        old = path.problem.stochastic_gradient(
+            np.broadcast_to(path.stale[t + 1, 0], wide), minibatch
+        )
+        a = path.a[t + 1]
+        d = new + (1 - a) * (path.d[t, 0] - old)
+        e = mean_over_workers(d) - mean_over_workers(path.g[t + 1, 0])
+        N = ((e - (1 - a) * path.ebar[t, 0]) ** 2).sum(-1)
+        exact = path.noise_power[t, 0] + (path.bias[t, 0] ** 2).sum()
+        assert abs(N.mean() - exact) < 4.5 * N.std() / np.sqrt(R)
+        if t % 3:
+            drift = ((d - mean_over_workers(d)[:, None]) ** 2).sum((-1, -2))
+            assert abs(drift.mean() - path.expected_drift[t, 0]) < 4.5 * drift.std() / np.sqrt(R)
