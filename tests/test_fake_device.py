@@ -3,7 +3,10 @@
 import ast
 import dataclasses
 import math
+import runpy
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +31,7 @@ from tests.fake_device import (
     OutOfMemoryError,
     fake_backend,
 )
-from tests.sources import module_name, package_files, parse
+from tests.sources import ROOT, module_name, package_files, parse
 
 PROBLEMS = names("problems")
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -215,6 +218,15 @@ def test_both_samplings_of_a_finite_sum_run(name: str, sampling: str) -> None:
     assert same(run(problem, Device()), run(problem, None))
 
 
+def test_minibatches_are_counted_on_the_device() -> None:
+    """CuPy's bincount waits twice; it is called once per draw (initial batch, block of steps)."""
+    device = Device()
+    problem = load_problem("logistic", K=3, dim=4, sampling="minibatch")
+    trace = run(problem, device, replicates=8, noise_source="device")
+    assert trace.status == "ok"
+    assert device.syncs <= 1 + 2 * 2
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_noise_drawn_on_the_device_stays_there(name: str) -> None:
     device = Device()
@@ -330,10 +342,34 @@ def lacking(tree: ast.AST) -> set[str]:
     [p for p in package_files() if module_name(p).split(".")[1:2] in [[m] for m in KERNEL_MODULES]],
     ids=module_name,
 )
-def test_kernels_use_names_that_both_libraries_have(path: Any) -> None:
+def test_kernels_use_names_that_both_libraries_have(path: Path) -> None:
     assert lacking(parse(path)) == set()
 
 
 def test_a_name_that_cupy_lacks_is_found_in_the_source() -> None:
     tree = ast.parse("y = np.vecdot(x, x) + xp.linalg.vector_norm(x) + np.sin(x)")
     assert lacking(tree) == {"vecdot", "linalg.vector_norm"}
+
+
+# The script that compares a device with NumPy, where the device is a fake.
+
+
+def test_the_comparison_script_finds_a_wrong_device_and_no_other() -> None:
+    script = runpy.run_path(str(ROOT / "benchmarks" / "gpu_check.py"))
+    backend = fake_backend(Device())
+    assert script["difference"](backend, "cosine", {"sync_batch": 2}, "float32") == 0
+    wrong = dataclasses.replace(backend, to_host=lambda array: array.get() * 1.01)
+    assert script["difference"](wrong, "cosine", {}, "float64") > script["LIMITS"]["float64"]
+    rows = [{"dtype": kind, "difference": d} for kind in script["LIMITS"] for d in (0, math.nan)]
+    assert all(math.isnan(value) for value in script["worst"](rows).values())
+
+
+def test_the_comparison_script_says_why_it_has_nothing_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("stemtheory.backend.unavailable", lambda: "there is no device")
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--folder", str(tmp_path), "--repeats", "2"])
+    script = runpy.run_path(str(ROOT / "benchmarks" / "gpu_check.py"))
+    assert script["main"]() == 0
+    assert "nothing was compared, because there is no device" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
