@@ -5,7 +5,7 @@
                  smoothness it states, batches follow their law, dtypes stay, far points are finite
 
 ``check_problem`` returns one row per line of ``stemtheory check``. All seeds are fixed; the
-statistical rows fail a sound problem with probability below 1e-6.
+statistical rows fail a sound problem with probability below 1e-5.
 
 Paper: eq. (Eq: Problem), Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unbiased_Var_Grad).
 """

@@ -1,9 +1,9 @@
 """Statistical checks of a stochastic oracle: mean, variance, smoothness, independence, batches.
 
 Every check turns into z-scores at fixed seeds. A problem has fewer than 1000 of them, and each
-raises a false alarm with probability below 1e-9 (a normal tail beyond ``Z_LIMIT``, times 10 for
+raises a false alarm with probability below 1e-8 (a normal tail beyond ``Z_LIMIT``, times 100 for
 the skewness of squared norms at these sample sizes), so a sound problem fails with probability
-below 1e-6.
+below 1e-5.
 
 Paper: Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unbiased_Var_Grad).
 """
