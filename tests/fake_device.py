@@ -181,6 +181,9 @@ class DeviceArray(NDArrayOperatorsMixin):
     def reshape(self, *args: Any, **words: Any) -> Any:
         return self._method("reshape", *args, **words)
 
+    def ravel(self) -> Any:
+        return self._method("ravel")
+
     def copy(self) -> Any:
         return self._method("copy")
 
