@@ -1,0 +1,322 @@
+"""The hunt: search problems, sizes and starts for the largest left/right of a claim.
+
+scipy's differential evolution walks over one box of dials: curvature, sigma, zeta, the phase of the
+heterogeneity, the start, K, b and I. What violates the claim is shrunk to the simplest case that
+still does, one field at a time, and written as a case file that ``verify --replay`` runs again.
+For a claim that holds, the tightest ratio found is reported: none found, not none exist.
+
+The paper's lemmas speak of expectations. So both sides are averaged over replicates before they
+are compared (a single lucky path is no counterexample), and what is found is confirmed on
+``CONFIRM`` fresh replicates.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+from scipy.optimize import differential_evolution
+
+from stemtheory._version import __version__
+from stemtheory.claims.base import Case, Claim, Comparison, dials
+from stemtheory.claims.judge import RELATIVE
+from stemtheory.claims.ledger import claims
+from stemtheory.claims.path import record
+from stemtheory.errors import UsageError, choice, real
+
+HUNTED = ("pathwise", "conditional")
+PROBLEMS = ("quadratic", "cosine", "geman_mcclure")
+WORKERS = (2, 4, 8, 16)
+LOCAL_STEPS = (2, 3, 4, 8, 12, 16, 32, 64)
+SEARCH, CONFIRM = 16, 400  # replicates
+CLEAR = 1.5  # a shrunk counterexample keeps at least this left/right
+MOST_STEPS = 200  # of one run: longer ones make the search blind within its budget
+# shares of L for c and L_n, log10 sigma, log10 zeta, phase, log10 |x1|, and three sizes
+BOX = [(0, 1), (0, 1), (-5, 0.5), (-1, 1), (0, 1), (-5, 1), (0, 1), (0, 1), (0, 1), (0, 1)]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The worst instance of a claim on one case: left/right at iteration t."""
+
+    case: Case
+    ratio: float
+    left: float
+    right: float
+    t: int
+    where: str
+
+    @property
+    def violated(self) -> bool:
+        """Whether the left side exceeds the right one beyond rounding."""
+        return self.left > self.right * (1 + RELATIVE)
+
+
+def worst(claim: Claim, case: Case) -> Found | None:
+    """Return the instance with the largest E left / E right above float resolution, or None."""
+    compare = claim.compare
+    assert compare is not None
+    if any(not premise.ok for premise in claim.premises(case)):
+        return None
+    left, right, floor, t, where = _averaged(compare(record(case)), case.replicates)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where((left > floor) & (left > 0), left / right, -np.inf)
+    ratio = np.where((right <= 0) & (left > 2 * floor) & (left > 0), np.inf, ratio)
+    ratio = np.where(np.isfinite(left), ratio, -np.inf)
+    if not len(ratio) or np.max(ratio) == -np.inf:
+        return None
+    i = int(np.argmax(ratio))
+    return Found(case, float(ratio[i]), float(left[i]), float(right[i]), int(t[i]), str(where[i]))
+
+
+def _averaged(c: Comparison, replicates: int) -> tuple[Any, ...]:
+    """Return left, right, floor, t, where with the replicate axis (the second) averaged out."""
+    shape = np.broadcast_shapes(np.shape(c.left), np.shape(c.right))
+    fields = [
+        np.broadcast_to(np.asarray(v), shape) for v in (c.left, c.right, c.floor, c.t, c.where)
+    ]
+    if len(shape) == 2 and shape[1] == replicates:
+        numbers = [v.mean(axis=1) for v in fields[:3]]
+        return (*numbers, fields[3][:, 0], fields[4][:, 0])
+    return tuple(v.ravel() for v in fields)
+
+
+def decode(point: Any, reading: str, rounds: int = 3) -> Case:
+    """Return the case at a point of the box; its dials always add up."""
+    c, n, sigma, zeta, phase, start, problem, K, b, I = (float(v) for v in point)
+    local = LOCAL_STEPS[int(I * 0.999 * len(LOCAL_STEPS))]
+    sigma = 0.0 if sigma < -4 else 10**sigma
+    L_n = 0.0 if sigma == 0 else 0.95 * n
+    L_f = math.sqrt(1 - L_n**2)
+    turn = round(2 * math.pi * phase, 3)
+    own = dials(
+        L=1.0,
+        sigma=sigma,
+        zeta=10**zeta,
+        curvature=L_f * (0.01 + 0.98 * c),
+        het_phase=turn if problem < 1 / 3 else 0.0,
+        noise_smoothness=L_n,
+    )
+    return Case(
+        problem=PROBLEMS[int(problem * 0.999 * len(PROBLEMS))],
+        K=WORKERS[int(K * 0.999 * len(WORKERS))],
+        dim=1,
+        b=float(round(4 ** (4 * b))),
+        I=local,
+        rounds=max(1, min(rounds, MOST_STEPS // local)),
+        dials=own,
+        reading=reading,
+        x1=10**start,
+        replicates=1 if sigma == 0 else SEARCH,
+    )
+
+
+def hunt(
+    name: str,
+    *,
+    reading: str | None = None,
+    budget: float = 60.0,
+    seed: int = 0,
+    out: FilePath | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Return the largest left/right found within ``budget`` seconds, and its case file.
+
+    Raises
+    ------
+    UsageError
+        For an unknown claim, or one that is not decided path by path.
+    """
+    claim = claims()[choice("claim", name, claims())]
+    if claim.kind not in HUNTED:
+        raise UsageError(
+            f"claim {name} is {claim.kind}, but only {' and '.join(HUNTED)} claims can be hunted:"
+            " use verify for it."
+        )
+    chosen = choice("sync", reading or claim.readings[0], claim.readings)
+    best, evaluations = _search(
+        claim, chosen, real("budget", budget, positive=True), seed, progress
+    )
+    if best is not None and best.violated:
+        best = shrink(claim, best)
+        best = confirm(claim, best)
+    file = _write(claim, best, out) if best is not None and out is not None else None
+    return {
+        "claim": name,
+        "reading": chosen,
+        "best_ratio": best.ratio if best and math.isfinite(best.ratio) else None,
+        "unbounded": bool(best and best.ratio == math.inf),
+        "violated": bool(best and best.violated),
+        "evaluations": evaluations,
+        "case": best.case.to_json() if best else None,
+        "t": best.t if best else None,
+        "left": best.left if best else None,
+        "right": best.right if best else None,
+        "case_file": str(file) if file else None,
+    }
+
+
+class _Enough(Exception):
+    """The budget is spent, or a plain violation was found."""
+
+
+def _search(
+    claim: Claim, reading: str, budget: float, seed: int, progress: Callable[[str], None]
+) -> tuple[Found | None, int]:
+    """Run differential evolution until the budget is spent or the claim is broken by 2x."""
+    best: list[Found] = []
+    count, end = 0, time.monotonic() + budget
+
+    def badness(point: Any) -> float:
+        nonlocal count
+        if time.monotonic() > end:
+            raise _Enough
+        count += 1
+        try:
+            found = worst(claim, decode(point, reading))
+        except UsageError:  # a corner of the box where the dials do not add up
+            return 1e3
+        if found is None:
+            return 1e3
+        if not best or found.ratio > best[0].ratio:
+            best[:] = [found]
+            progress(f"{claim.id} {reading}: left/right {found.ratio:.4g} after {count} runs")
+        if found.violated and found.ratio > 2:
+            raise _Enough
+        return -math.log(max(found.ratio, 1e-300)) if found.ratio < math.inf else -1e3
+
+    try:
+        while True:  # a converged population starts again elsewhere
+            differential_evolution(
+                badness,
+                BOX,
+                rng=np.random.default_rng([seed, count]),
+                maxiter=60,
+                popsize=8,
+                polish=False,
+                tol=1e-6,
+            )
+    except _Enough:
+        pass
+    return (best[0] if best else None), count
+
+
+def shrink(claim: Claim, found: Found) -> Found:
+    """Return the simplest case near ``found`` that is still plainly violated."""
+    enough = min(found.ratio, CLEAR)
+    changed = True
+    while changed:
+        changed = False
+        for simpler in _simpler(found.case):
+            try:
+                again = worst(claim, simpler)
+            except UsageError:
+                continue
+            if again is not None and again.violated and again.ratio >= enough:
+                found, changed = again, True
+                break
+    return found
+
+
+def confirm(claim: Claim, found: Found) -> Found:
+    """Return the same case judged on fresh replicates; a noiseless case needs none."""
+    if dict(found.case.dials).get("sigma") == 0.0:
+        return replace(found, case=replace(found.case, replicates=1))
+    again = worst(claim, replace(found.case, replicates=CONFIRM, seed=found.case.seed + 1))
+    return again if again is not None else found
+
+
+def _simpler(case: Case) -> Iterator[Case]:
+    """Yield cases with one field made plainer, the boldest first."""
+    own = dict(case.dials)
+    if own.get("sigma"):
+        quiet = {**own, "sigma": 0.0}
+        quiet.pop("noise_smoothness", None)
+        yield replace(case, dials=dials(**quiet))
+    if own.get("het_phase"):
+        yield replace(case, dials=dials(**{**own, "het_phase": 0.0}))
+    if case.problem != "quadratic":
+        yield replace(case, problem="quadratic")
+    for name, smaller in (("K", 2), ("rounds", 1), ("rounds", 2), ("b", 1.0)):
+        if getattr(case, name) > smaller:
+            yield replace(case, **{name: smaller})
+    for less in (2, case.I // 2, case.I - 1):
+        if 2 <= less < case.I:
+            yield replace(case, I=less)
+    for name in ("zeta", "curvature", "sigma", "noise_smoothness"):
+        if own.get(name):
+            for digits in (1, 2, 3):
+                rounded = float(f"{own[name]:.{digits}g}")
+                if rounded != own[name]:
+                    yield replace(case, dials=dials(**{**own, name: rounded}))
+    if isinstance(case.x1, float):
+        for start in (1.0, *(float(f"{case.x1:.{d}g}") for d in (1, 2, 3))):
+            if _shorter(start, case.x1):
+                yield replace(case, x1=start)
+
+
+def _shorter(a: float, b: float) -> bool:
+    return len(repr(a)) < len(repr(b))
+
+
+def _write(claim: Claim, found: Found, out: FilePath) -> FilePath:
+    """Write a case file, whole or not at all."""
+    document = {
+        "claim": claim.id,
+        "version": __version__,
+        "t": found.t,
+        "where": found.where,
+        "left": found.left,
+        "right": found.right,
+        "case": found.case.to_json(),
+    }
+    target = out / f"{claim.id}-{found.case.reading}.json"
+    part = target.with_name(f".{target.name}.part")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(document, indent=1) + "\n")
+        part.replace(target)
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be written ({error.strerror}): choose another folder."
+        ) from error
+    return target
+
+
+def replay(file: FilePath) -> dict[str, Any]:
+    """Return both sides of a case file, stored and computed again, and whether it is violated.
+
+    Raises
+    ------
+    UsageError
+        If the file is not a case file.
+    """
+    try:
+        stored: Mapping[str, Any] = json.loads(FilePath(file).read_text())
+        claim, case = claims()[stored["claim"]], Case.from_json(stored["case"])
+        wanted = {name: float(stored[name]) for name in ("left", "right")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{file} is not a case file ({error!r}): give one that hunt wrote."
+        ) from error
+    found = worst(claim, case)
+    if found is None:
+        raise UsageError(f"{file} names a case that claim {claim.id} does not apply to.")
+    same = all(math.isclose(wanted[n], getattr(found, n), rel_tol=1e-9) for n in wanted)
+    return {
+        "claim": claim.id,
+        "reading": case.reading,
+        "t": found.t,
+        "left": found.left,
+        "right": found.right,
+        "violated": found.violated,
+        "stored": wanted,
+        "reproduced": same,
+        "case": case.to_json(),
+    }
