@@ -19,7 +19,11 @@ SECTIONS = (
     "assumptions",
     "identities",
     "stepsizes",
+    "preliminary",
     "stem_lemmas",
+    "stem_contraction",
+    "stem_potential",
+    "stem_consensus",
     "stem_theorem",
     "fedavg",
     "useful",
@@ -213,7 +217,7 @@ def rejects(claim: Claim, mutant: Mutant, level: str = "quick") -> bool:
             cell.where for cell, _ in honest if cell.verdict == Verdict.VIOLATED
         }
         if mutant.compare is None and mutant.change is None:
-            tried = _scaled(claim, reading, level, honest)
+            tried = _scaled(claim, reading, level, [c for c in honest if c[0].where in sound])
         else:
             tried = cells_of(claim, reading, level, mutant=mutant)
         if any(c.verdict == Verdict.VIOLATED and c.where in sound for c, _ in tried):

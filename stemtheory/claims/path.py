@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Step, mean_over_workers
+from stemtheory.algorithms.base import Algorithm, Step, mean_over_workers
 from stemtheory.algorithms.stem import Stem
 from stemtheory.bounds import Setting
 from stemtheory.catalogue import load_problem
@@ -103,7 +103,7 @@ class Path:
 
     case: Case
     problem: Problem
-    algorithm: Stem
+    algorithm: Algorithm
     eta: Floats
     a: Floats
     p: Floats
@@ -255,11 +255,15 @@ def square(x: Any) -> Floats:
     return np.asarray((x * x).sum(axis=-1))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def record(case: Case) -> Path:
     """Return the run of a case with everything kept; cached."""
+    return play(case, Stem(case.reading, case.sync_batch))
+
+
+def play(case: Case, algorithm: Algorithm) -> Path:
+    """Return the run of a case by a given (for instance a broken) algorithm; not cached."""
     problem, schedule = problem_of(case), schedule_of(case)
-    algorithm = Stem(case.reading, case.sync_batch)
     shape = (case.T + 2, case.replicates, case.K, case.dim)
     p, fresh, stale, d, local_d = (np.full(shape, np.nan) for _ in range(5))
     visits = walk(
