@@ -162,7 +162,7 @@ def hunt(
     }
 
 
-class _Enough(Exception):
+class _EnoughError(Exception):
     """The budget is spent, or a plain violation was found."""
 
 
@@ -176,7 +176,7 @@ def _search(
     def badness(point: Any) -> float:
         nonlocal count
         if time.monotonic() > end:
-            raise _Enough
+            raise _EnoughError
         count += 1
         try:
             found = worst(claim, decode(point, reading))
@@ -188,7 +188,7 @@ def _search(
             best[:] = [found]
             progress(f"{claim.id} {reading}: left/right {found.ratio:.4g} after {count} runs")
         if found.violated and found.ratio > 2:
-            raise _Enough
+            raise _EnoughError
         return -math.log(max(found.ratio, 1e-300)) if found.ratio < math.inf else -1e3
 
     try:
@@ -202,7 +202,7 @@ def _search(
                 polish=False,
                 tol=1e-6,
             )
-    except _Enough:
+    except _EnoughError:
         pass
     return (best[0] if best else None), count
 
@@ -243,9 +243,13 @@ def _simpler(case: Case) -> Iterator[Case]:
         yield replace(case, dials=dials(**{**own, "het_phase": 0.0}))
     if case.problem != "quadratic":
         yield replace(case, problem="quadratic")
-    for name, smaller in (("K", 2), ("rounds", 1), ("rounds", 2), ("b", 1.0)):
-        if getattr(case, name) > smaller:
-            yield replace(case, **{name: smaller})
+    if case.K > 2:
+        yield replace(case, K=2)
+    for fewer in (1, 2):
+        if case.rounds > fewer:
+            yield replace(case, rounds=fewer)
+    if case.b > 1:
+        yield replace(case, b=1.0)
     for less in (2, case.I // 2, case.I - 1):
         if 2 <= less < case.I:
             yield replace(case, I=less)
