@@ -21,7 +21,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
-from scipy.optimize import differential_evolution
+from scipy.optimize import Bounds, differential_evolution
 
 from stemtheory._version import __version__
 from stemtheory.claims.base import Case, Claim, Comparison, dials
@@ -195,7 +195,7 @@ def _search(
         while True:  # a converged population starts again elsewhere
             differential_evolution(
                 badness,
-                BOX,
+                Bounds(*np.transpose(BOX).astype(float)),
                 rng=np.random.default_rng([seed, count]),
                 maxiter=60,
                 popsize=8,
