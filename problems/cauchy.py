@@ -42,4 +42,5 @@ ENTRY = Family(
     curvature=curvature,
     shape=lambda c, own: (1.0,),
     dip=lambda one: math.sqrt(3),
+    visible=("Tails between flat and steep: f is unbounded, and the gradient falls like 1/x."),
 )

@@ -68,4 +68,9 @@ ENTRY = Family(
     weights=_weights,
     own_dials={"g": 0.1, "h": None},
     length=lambda one, bend: float(1 / max(one, bend[0])),
+    visible=(
+        "The term with the gap f(x_1) - f*: along the corridor every step gains the same. "
+        "With the slope g = 2 sqrt(epsilon) a tuned SGD needs epsilon^-2 samples and STEM "
+        "epsilon^(-3/2)."
+    ),
 )

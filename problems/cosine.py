@@ -60,4 +60,9 @@ ENTRY = Family(
     own_dials={"bowl": 1 / 3, "ripple": 2.0},
     dip=_dip,
     length=lambda rho, ripple, rest: min(1.0, 1 / ripple),
+    visible=(
+        "The exponents of the quadratic on a nonconvex loss: the theorems need no convexity. "
+        "`bowl` = 1 turns the ripples off, `bowl` < 1/2 makes it nonconvex, and a small `bowl` has "
+        "many stationary points."
+    ),
 )

@@ -41,4 +41,8 @@ ENTRY = Family(
     shape=lambda c, own: (1.0,),
     dip=lambda one: 1.0,
     height=0.5,
+    visible=(
+        "Flat tails: far away the gradient falls like 1/x^3, so ||grad f||^2 is small there "
+        "although f is not; the first problem to try."
+    ),
 )

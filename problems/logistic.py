@@ -82,4 +82,9 @@ ENTRY = Model(
     penalty_bend=2.0,
     dip=1.0,
     data=data,
+    visible=(
+        "Realism: constants that are only bounds, so that a theorem holds with a wide "
+        "margin; and sampling of real summands, by counts or by their Gaussian law, with "
+        "the same result."
+    ),
 )

@@ -36,4 +36,9 @@ ENTRY = Family(
     curvature=curvature,
     aliases={"h": "curvature"},
     flat=True,
+    visible=(
+        "Every exponent of the trade-off curve, the linear speed-up in K and the "
+        "crossovers, because its moments are closed forms; and the counterexamples to a "
+        "wrong synchronisation."
+    ),
 )

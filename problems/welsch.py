@@ -42,4 +42,8 @@ ENTRY = Family(
     shape=lambda c, own: (-0.5,),
     dip=lambda rate: math.sqrt(3),
     height=1.0,
+    visible=(
+        "The flattest tails: beyond |x| = 5 hardly a gradient is left, and a bound on ||grad "
+        "f||^2 says nothing about the distance to the minimum."
+    ),
 )

@@ -56,7 +56,7 @@ class Model:
 
     ``bend`` is p = sup ell'' = ell''(0), ``steepest`` m = sup |ell'|, ``penalty_bend`` q_0 =
     sup |q''| = q''(0). ``dip`` is a coordinate at which q'' < 0. ``data`` returns the rows a_i,
-    shape (N, dim), from (N, dim, seed).
+    shape (N, dim), from (N, dim, seed). ``visible`` tells a reader what the loss is good for.
     """
 
     name: str
@@ -71,6 +71,12 @@ class Model:
     penalty_bend: float
     dip: float
     data: Callable[[int, int, int], Floats]
+    visible: str = ""
+
+    @property
+    def own_dials(self) -> dict[str, Any]:
+        """The dials of finite sums and their defaults."""
+        return dict(_build.__kwdefaults__ or {})
 
     def __call__(self, K: int = 4, dim: int = 8, **dials: Any) -> FiniteSum:
         """Return the problem of this model that meets the given dials."""

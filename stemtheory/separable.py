@@ -41,6 +41,7 @@ class Family:
     distance, given the shape, over which the curvature changes (1 if not given).
     ``dip`` is a coordinate at which the curvature is negative (None: convex), given the shape.
     ``height`` is sup phi (infinite if unbounded). ``flat`` says that the curvature is c everywhere.
+    ``visible`` tells a reader what the loss is good for.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Family:
     length: Callable[..., float] = lambda *shape: 1.0
     height: float = math.inf
     flat: bool = False
+    visible: str = ""
 
     def __call__(self, K: int = 4, dim: int = 8, **dials: Any) -> Separable:
         """Return the problem of this family that meets the given dials."""
