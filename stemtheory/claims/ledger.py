@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from stemtheory.claims.base import Case, Cell, Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.fedavg_path import record_fedavg
 from stemtheory.claims.judge import combine, judge
 from stemtheory.claims.panel import grid, path_cases, with_reading
 from stemtheory.claims.path import record
@@ -25,7 +26,10 @@ SECTIONS = (
     "stem_potential",
     "stem_consensus",
     "stem_theorem",
+    "stem_rates",
+    "special_cases",
     "fedavg",
+    "fedavg_rates",
     "useful",
     "table1",
     "repaired",
@@ -138,6 +142,8 @@ def subjects(claim: Claim, reading: str, level: str, seed: int = 0) -> tuple[Any
     if claim.kind == "arithmetic":
         return claim.cases(level) if claim.cases else (grid(level),)
     cases = claim.cases(level) if claim.cases else path_cases(level)
+    if not all(isinstance(case, Case) for case in cases):
+        return cases  # a rate of a bound: nothing is run, so there is no reading and no seed
     if seed:
         cases = tuple(Case(**{**vars(case), "seed": case.seed + seed}) for case in cases)
     known = tuple(case for case in claim.counterexamples if case.reading == reading)
@@ -146,7 +152,9 @@ def subjects(claim: Claim, reading: str, level: str, seed: int = 0) -> tuple[Any
 
 def _open(claim: Claim, subject: Any) -> Any:
     """Pathwise and conditional claims look at a recorded run, the others at the case itself."""
-    return record(subject) if claim.kind in ("pathwise", "conditional") else subject
+    if claim.kind not in ("pathwise", "conditional"):
+        return subject
+    return record_fedavg(subject) if subject.algorithm == "fedavg" else record(subject)
 
 
 def rows_of(claim: Claim, reading: str, cells: Iterable[tuple[Cell, Any]]) -> list[Row]:
