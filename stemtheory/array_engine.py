@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ Times = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Plan:
-    """A run, checked: everything that ``run_group`` needs."""
+    """A run, checked: everything that ``run_group`` needs. ``stop`` ends it before its time."""
 
     problem: Problem
     algorithm: Algorithm
@@ -51,6 +52,7 @@ class Plan:
     dtype: np.dtype[Any]
     record: Times
     per_sample: bool
+    stop: Event = field(default_factory=Event)
 
 
 @dataclass
@@ -88,7 +90,11 @@ def run_plan(plan: Plan, replicates: int, threads: int | None = None) -> Rows:
         found = [run_or_halve(plan, first, sizes) for first, sizes in groups]
     else:
         with ThreadPoolExecutor(n) as pool:
-            found = list(pool.map(lambda group: run_or_halve(plan, *group), groups))
+            try:
+                found = list(pool.map(lambda group: run_or_halve(plan, *group), groups))
+            except BaseException:  # a signal, or one group failed: the pool would wait for the rest
+                plan.stop.set()
+                raise
     parts = [rows for several in found for rows in several]
     names = ("total", "last", "best", "diverged_at", "series", "running")
     joined = {name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in names}
@@ -167,7 +173,7 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
                 meter.step(plan.algorithm.gradients_per_step, factor * plan.sizes.b)
                 meter.rounds += step.synchronises
             rows.add(np.concatenate(measured, axis=-1).reshape(len(steps), -1), t0)
-            if rows.all_diverged:
+            if rows.all_diverged or plan.stop.is_set():
                 break
     return rows.finish(meter)
 
