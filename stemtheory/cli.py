@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -197,13 +196,15 @@ def figure(
     json: o.Json = False,
 ) -> int:
     """Draw figures and write them with their captions."""
-    from stemtheory import trace_files
+    from stemtheory.drawing import draw_figures
 
-    wanted, kinds, mode = o.figure_names(names), o.format_names(formats), o.mode(quick, full)
-    folder = trace_files.check_folder(out)
-    drawing: Any = importlib.import_module("stemtheory.drawing")
-    drawn = drawing.draw_figures(
-        wanted, mode=mode, store=store, out=folder, formats=kinds, progress=console.note
+    drawn = draw_figures(
+        o.figure_names(names),
+        mode=o.mode(quick, full),
+        store=store,
+        out=out,
+        formats=o.format_names(formats),
+        progress=console.note,
     )
     console.emit({"figures": drawn}, json, lambda: display.show_figures(drawn))
     return 0
@@ -217,10 +218,8 @@ def reproduce(
     json: o.Json = False,
 ) -> int:
     """Check every claim, run every sweep, draw every figure, and write one report."""
-    from stemtheory import trace_files
+    from stemtheory import report
 
-    mode, folder = o.mode(quick, full), trace_files.check_folder(out)
-    report: Any = importlib.import_module("stemtheory.report")
-    result = report.reproduce(mode=mode, out=folder, progress=console.note)
+    result = report.reproduce(mode=o.mode(quick, full), out=out, progress=console.note)
     console.emit(result, json, lambda: display.show_report(result))
     return int(bool(result["verify"].get("unexpected")))

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from stemtheory.catalogue import names
-from stemtheory.errors import UsageError, choice, real
+from stemtheory.errors import UsageError, real
 
 PROBLEM, SIZES, METHOD, OUTPUT = "Problem", "Sizes", "Method", "Output"
 
@@ -243,23 +243,23 @@ def start_point(text: str) -> float | list[float]:
 
 
 def figure_names(wanted: list[str] | None) -> list[str]:
-    """Return the figures called for, each checked; ``all`` is every one.
+    """Return the figures called for; ``all`` is every one.
 
     Raises
     ------
     UsageError
-        For none, or an unknown name; it lists the known ones.
+        For none; it lists the known ones.
     """
     known = names("figures")
     if not wanted:
         raise UsageError(f"no figure was named; known are {', '.join(known)}: name some, or all.")
-    return known if wanted == ["all"] else [choice("figure", name, known) for name in wanted]
+    return known if wanted == ["all"] else wanted
 
 
 def format_names(given_names: list[str] | None) -> tuple[str, ...]:
     """Return the picture formats from 'png,pdf' or a repeated option; png by default."""
     parts = [part.strip() for text in given_names or ["png"] for part in text.split(",")]
-    return tuple(dict.fromkeys(choice("format", part, ("png", "pdf", "svg")) for part in parts))
+    return tuple(dict.fromkeys(parts))
 
 
 def mode(quick: bool, full: bool) -> str:

@@ -58,21 +58,19 @@ def check_file(path: Path, formats: tuple[str, ...]) -> Path:
         raise UsageError(f"{path} must end in one of {known}: choose another name.")
     if path.is_dir():
         raise UsageError(f"{path} is a folder, but a file is written there: choose another name.")
-    check_folder(path.parent, create=False)
+    check_folder(path.parent)
     return path
 
 
-def check_folder(folder: Path, *, create: bool = True) -> Path:
-    """Return ``folder`` if files can be written into it; make it if ``create``.
+def check_folder(folder: Path) -> Path:
+    """Return ``folder`` if files can be written into it.
 
     Raises
     ------
     UsageError
-        If it cannot be made or written to. Found out by trying: permissions alone do not tell.
+        If they cannot. Found out by trying: permissions alone do not tell.
     """
     try:
-        if create:
-            folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
