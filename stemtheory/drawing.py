@@ -72,16 +72,10 @@ def figure_entry(name: str) -> Figure[Any]:
         For an unknown name, or one that is no figure entry.
     """
     if ":" in name:
-        module_name, _, attribute = name.partition(":")
+        entry = catalogue._user_entry(name)
     else:
         choice("figure", name, catalogue.names("figures"))
-        module_name, attribute = f"stemtheory.figures.{name}", "ENTRY"
-    try:
-        entry = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(
-            f"{name} cannot be loaded ({error}): give package.module:NAME of an importable module."
-        ) from error
+        entry = importlib.import_module(f"stemtheory.figures.{name}").ENTRY
     if not isinstance(entry, Figure):
         raise UsageError(f"{name} is {type(entry).__name__}, but it must be a Figure: declare one.")
     return entry

@@ -13,6 +13,7 @@ import base64
 import csv
 import html
 import io
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -53,10 +54,11 @@ class Table:
     """A table as data, and the same table for a spreadsheet, a repository, a paper and a browser.
 
     CSV holds every number in full and nothing where a value is missing; the other three show three
-    significant digits and a dash.
+    significant digits and a dash. ``note`` is what a reader must know beside the ``title``.
     """
 
-    caption: str
+    title: str
+    note: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
 
@@ -77,7 +79,7 @@ class Table:
         ]
         lines += [[shown(cell) for cell in row] for row in self.rows]
         body = [f"| {' | '.join(cell.translate(escape) for cell in line)} |" for line in lines]
-        return "\n".join([*body, "", self.caption]) + "\n"
+        return "\n".join([f"**{self.title}**", "", *body, "", self.note]) + "\n"
 
     def latex(self) -> str:
         """Return it as a tabular in a table, without a package beyond plain LaTeX."""
@@ -87,7 +89,7 @@ class Table:
         return "\n".join(
             [
                 r"\begin{table}",
-                rf"\caption{{{latex_text(self.caption)}}}",
+                rf"\caption{{{latex_text(f'{self.title}. {self.note}')}}}",
                 rf"\begin{{tabular}}{{{spec}}}",
                 *(r"\hline", head, r"\hline", *body, r"\hline"),
                 r"\end{tabular}",
@@ -103,9 +105,9 @@ class Table:
         body = [_cells("td", [shown(cell) for cell in row], kinds) for row in self.rows]
         return (
             '<div class="wide" tabindex="0"><table>\n'
-            f"<caption>{html.escape(self.caption)}</caption>\n<thead>{head}</thead>\n<tbody>\n"
+            f"<caption>{html.escape(self.title)}</caption>\n<thead>{head}</thead>\n<tbody>\n"
             + "\n".join(body)
-            + "\n</tbody></table></div>"
+            + f'\n</tbody></table></div>\n<p class="note">{html.escape(self.note)}</p>'
         )
 
 
@@ -175,15 +177,15 @@ def measured_against_bounds(
         for algorithm in BOUNDS_SHOWN:
             for nu in NUS:
                 rows += bound_rows(run(name, algorithm, nu, STEPS[mode]))
-    caption = (
-        "Measured M = (1/T) sum E||grad f(xbar_t)||^2 with its 95 % Student interval over"
-        f" {REPLICATES} replicates, and the bounds on it, theorem schedule, literal reading,"
+    title = "Measured M = (1/T) sum of E||grad f(xbar_t)||^2, and the bounds on it"
+    note = (
+        f"95 % Student interval over {REPLICATES} replicates; theorem schedule, literal reading,"
         " dim 8, L = 1, sigma = 0.5, zeta = 1, x1 = 1. Margin: bound over the interval's upper end;"
         " below 1 the bound is not confirmed. Vacuous: true, but no better than ||grad f(x1)||^2;"
         " 'informative from T' is where that ends, with b and I held. A bound that holds here is"
         " not proved by it; a margin is what these problems leave, not the bound's tightness."
     )
-    table = Table(caption, columns, tuple(rows))
+    table = Table(title, note, columns, tuple(rows))
     bad = [row for row in rows if row[-1] in ("violated", "diverged")]
     return table, [dict(zip((c.name for c in columns), row, strict=True)) for row in bad]
 
@@ -227,7 +229,8 @@ def figure_section(figure: dict[str, Any], folder: Path) -> Section:
     links = ", ".join(f'<a href="{html.escape(p)}">{html.escape(p)}</a>' for p in places)
     summary = figure_entry(figure["name"]).summary
     body = (
-        f'<figure><img alt="{html.escape(summary)}" src="data:image/png;base64,{data}">\n'
+        f'<figure><div class="wide" tabindex="0"><img alt="{html.escape(summary)}"'
+        f' src="data:image/png;base64,{data}"></div>\n'
         f"<figcaption>{''.join(paragraphs)}<p>Files: {links}.</p></figcaption></figure>"
     )
     return Section(figure["name"], summary[:1].upper() + summary[1:], body)
@@ -258,9 +261,13 @@ def shown(value: Value) -> str:
     """Return a cell as a reader sees it: three significant digits, a dash for nothing."""
     if value is None:
         return "–"
-    if isinstance(value, float):
-        return f"{value:.3g}" if abs(value) < 1e5 and not value.is_integer() else f"{value:.6g}"
-    return str(value)
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10000 else str(value)
+    if isinstance(value, str) or not math.isfinite(value) or float(f"{value:.3g}") == value:
+        return value if isinstance(value, str) else f"{value:g}"
+    if 1000 <= abs(value) < 1e6:
+        return f"{float(f'{value:.3g}'):,.0f}"
+    return f"{value:#.3g}".rstrip(".")
 
 
 def latex_row(cells: Sequence[str]) -> str:
@@ -308,7 +315,8 @@ a { color: #00548a; }
 code { font-size: 0.9em; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-caption { caption-side: bottom; text-align: left; padding-top: 0.6rem; max-width: 68rem; }
+caption { text-align: left; font-weight: 600; padding-bottom: 0.4rem; }
+.note { font-size: 0.9rem; max-width: 60rem; }
 th, td { padding: 0.2rem 0.55rem; border-bottom: 1px solid #d9d9d9; white-space: nowrap; }
 thead th { border-bottom: 2px solid #555; vertical-align: bottom; white-space: normal; }
 .n { text-align: right; }
@@ -319,11 +327,13 @@ figcaption { font-size: 0.9rem; max-width: 60rem; }
 @media (max-width: 40rem) {
   main { padding: 0.6rem; }
   td, th { padding: 0.2rem 0.35rem; }
+  .wide img { max-width: none; width: 46rem; }
 }
 @media print {
   body { font-size: 10pt; }
   main { max-width: none; padding: 0; }
   nav { display: none; }
+  h2 { break-after: avoid; }
   .wide { overflow: visible; }
   table { font-size: 6.5pt; }
   th, td { padding: 1pt 2.5pt; }

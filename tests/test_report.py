@@ -1,0 +1,240 @@
+"""The report: tables in four forms, one page that needs nothing else, and the same every time."""
+
+import csv
+import io
+import re
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure as Canvas
+
+from stemtheory import catalogue, drawing, report
+from stemtheory.drawing import Figure
+from stemtheory.errors import UsageError
+from stemtheory.margins import Margin, margins
+from stemtheory.report import Column, Section, Table, shown
+from stemtheory.trace import Trace
+
+AWKWARD = "a|b & <c> 50% #_{x}^~\\"
+TABLE = Table(
+    "Title",
+    AWKWARD,
+    (Column("name", False), Column("value"), Column("steps")),
+    ((AWKWARD, 0.1 + 0.2, 12345), ("plain", None, 7)),
+)
+
+
+def test_csv_gives_every_number_back() -> None:
+    rows = list(csv.reader(io.StringIO(TABLE.csv())))
+    assert rows[0] == ["name", "value", "steps"]
+    assert rows[1][0] == AWKWARD
+    assert float(rows[1][1]) == 0.1 + 0.2
+    assert rows[2] == ["plain", "", "7"]
+
+
+def test_markdown_has_as_many_cells_in_every_row() -> None:
+    lines = [line for line in TABLE.markdown().splitlines() if line.startswith("|")]
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [4, 4, 4, 4]
+    assert lines[1] == "| --- | ---: | ---: |"
+    assert lines[3] == "| plain | – | 7 |"
+
+
+def test_latex_escapes_what_latex_reads() -> None:
+    text = TABLE.latex()
+    assert r"\begin{tabular}{lrr}" in text
+    assert (
+        r"a\textbar{}b \& \textless{}c\textgreater{} 50\% \#\_\{x\}"
+        r"\textasciicircum{}\textasciitilde{}\textbackslash{}" in text
+    )
+    assert r"plain & -- & 7 \\" in text
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert [len(re.findall(r"(?<!\\)&", row)) for row in rows] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (3, "3"),
+        (254470, "254,470"),
+        (0.5, "0.5"),
+        (16.0, "16"),
+        (0.0170123, "0.0170"),
+        (385.2, "385"),
+        (6098.59, "6,100"),
+        (1.23456e9, "1.23e+09"),
+        (float("inf"), "inf"),
+        ("holds", "holds"),
+    ],
+)
+def test_numbers_are_shown_with_three_digits(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+class Reader(HTMLParser):
+    """Collects what a page points at, its anchors and text, and whether its tags close."""
+
+    EMPTY = frozenset({"meta", "link", "img", "br"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.points: list[str] = []
+        self.anchors: set[str] = set()
+        self.alts: list[str | None] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+        values = dict(attrs)
+        self.points += [v for k in ("src", "href") if (v := values.get(k)) is not None]
+        self.anchors |= {v for v in (values.get("id"),) if v}
+        self.alts += [values.get("alt")] if tag == "img" else []
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def page_faults(text: str, folder: Path) -> list[str]:
+    """Return what a page lacks, or points at and should not."""
+    reader = Reader(text)
+    faults = [f"<{tag}> is not closed" for tag in reader.open]
+    faults += ["a picture without a text" for alt in reader.alts if not alt]
+    for point in reader.points:
+        if point.startswith("#"):
+            faults += [] if point[1:] in reader.anchors else [f"no place {point}"]
+        elif not point.startswith("data:") and not (folder / point).is_file():
+            faults.append(f"no file {point}")
+    return faults + re.findall(r"@import|url\(", text)
+
+
+def test_the_page_is_whole_and_escaped(tmp_path: Path) -> None:
+    text = report.page("quick", [Section("one", AWKWARD, TABLE.html())])
+    assert page_faults(text, tmp_path) == []
+    assert AWKWARD in "".join(Reader(text).words)
+    assert "<c>" not in text
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        '<img alt="" src="data:,">',
+        '<img alt="x" src="https://example.org/a.png">',
+        '<a href="#nowhere">x</a>',
+        "<style>@import 'x.css'</style>",
+        "<div>",
+    ],
+)
+def test_a_page_that_needs_more_is_rejected(mutant: str, tmp_path: Path) -> None:
+    assert len(page_faults(mutant, tmp_path)) == 1
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No data."""
+
+
+def _draw(_: Nothing, figure: Canvas) -> None:
+    figure.subplots().plot([1, 2], [1, 2])
+
+
+CAPTION = "A line < 2 & more."
+STUB = Figure("stub", "a line", lambda mode, progress: Nothing(), _draw, lambda _: CAPTION)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the whole pipeline short: one problem, few steps, one simple figure."""
+    monkeypatch.setattr(report, "PROBLEMS", ("quadratic",))
+    monkeypatch.setattr(report, "STEPS", {"quick": 64, "full": 128})
+    monkeypatch.setattr(report, "REPLICATES", 8)
+    names, entry = catalogue.names, drawing.figure_entry
+
+    def find(name: str) -> Figure[Any]:
+        return STUB if name == "stub" else entry(name)
+
+    monkeypatch.setattr(
+        catalogue, "names", lambda folder: ["stub"] if folder == "figures" else names(folder)
+    )
+    monkeypatch.setattr(drawing, "figure_entry", find)
+    monkeypatch.setattr(report, "figure_entry", find)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.usefixtures("short")
+def test_reproduce_writes_one_report(tmp_path: Path) -> None:
+    notes: list[str] = []
+    result = report.reproduce(mode="quick", out=tmp_path / "a", progress=notes.append)
+    assert set(result) == {"report", "verify", "figures", "seconds"}
+    assert result["verify"]["unexpected"] == []
+    assert result["verify"]["reason"]
+    assert [figure["name"] for figure in result["figures"]] == ["stub"]
+    assert any("quadratic" in note for note in notes)
+    files = contents(tmp_path / "a")
+    assert set(files) == {
+        "index.html",
+        *(f"bounds.{ending}" for ending in ("csv", "md", "tex")),
+        *(f"figures/stub.{ending}" for ending in ("png", "pdf", "svg", "txt")),
+    }
+    assert Path(result["report"]) == tmp_path / "a/index.html"
+    text = files["index.html"].decode()
+    assert page_faults(text, tmp_path / "a") == []
+    assert CAPTION in "".join(Reader(text).words)
+    # STEM has two bounds in the table and FedAvg one, at three values of nu
+    rows = list(csv.DictReader(io.StringIO(files["bounds.csv"].decode())))
+    assert len(rows) == 9
+    assert all(float(row["95% low"]) <= float(row["measured"]) for row in rows)
+    # the same again, byte for byte; default means quick
+    report.reproduce(mode="default", out=tmp_path / "b")
+    assert contents(tmp_path / "b") == files
+    report.reproduce(mode="full", out=tmp_path / "b")
+    assert contents(tmp_path / "b")["bounds.csv"] != files["bounds.csv"]
+
+
+@pytest.mark.usefixtures("short")
+def test_a_violated_bound_is_unexpected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def violated(trace: Trace) -> tuple[Margin, ...]:
+        return tuple(replace(m, margin=0.5, verdict="violated") for m in margins(trace))
+
+    monkeypatch.setattr(report, "margins", violated)
+    unexpected = report.reproduce(mode="quick", out=tmp_path)["verify"]["unexpected"]
+    assert len(unexpected) == 9
+    assert {row["verdict"] for row in unexpected} == {"violated"}
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize(("mode", "place"), [("slow", "new"), ("quick", "file/out")])
+def test_bad_input_is_refused_before_any_work(mode: str, place: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    notes: list[str] = []
+    with pytest.raises(UsageError):
+        report.reproduce(mode=mode, out=tmp_path / place, progress=notes.append)
+    assert notes == []
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_table_says_what_was_measured() -> None:
+    """A run on the curve is judged by the theorem's two forms, and by nothing repaired."""
+    rows = report.bound_rows(report.run("geman_mcclure", "stem", 0.5, 4096))
+    assert [row[10] for row in rows] == ["stem-theorem", "stem-intermediate"]
+    assert [row[-1] for row in rows] == ["vacuous", "holds"]
+    for row in rows:
+        measured, low, high, value, margin = (float(row[i] or 0) for i in (7, 8, 9, 11, 12))
+        assert low < measured < high
+        assert margin == pytest.approx(value / high)
