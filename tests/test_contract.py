@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stemtheory.algorithms.base import Step
+from stemtheory.algorithms.stem import Stem
 from stemtheory.backend import numpy_backend
 from stemtheory.catalogue import load_problem, names, problem_entry
 from stemtheory.contract import Row, check_problem, passed, table, text
@@ -359,3 +361,24 @@ def test_the_table_can_be_printed() -> None:
 
 def test_the_contract_repeats_itself() -> None:
     assert check_problem("welsch", quick=True) == check_problem("welsch", quick=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("sync", ["literal", "average-first", "overwrite"])
+@pytest.mark.parametrize("name", NAMES)
+def test_ten_steps_keep_the_dtype(name: str, sync: str, dtype: str) -> None:
+    """Every array of the state, not only the result: one Python float too many widens it."""
+    kind = np.dtype(dtype)
+    problem = load_problem(name, dim=3, K=3).place(numpy_backend("test"), kind)
+    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(4)))
+    algorithm = Stem(sync)
+    x = np.ones((2, 3, 3), dtype=kind)
+    state = algorithm.init(problem, x, 0.1, problem.draw(rng, (2,), 2, kind))
+    for t in range(1, 11):
+        minibatch = problem.draw(rng, (2,), 2, kind)
+        state = algorithm.local_step(problem, state, Step(t, 0.1, 0.5, t % 2 == 0), minibatch)
+        if t % 2 == 0:
+            state = algorithm.synchronise(problem, state)
+        arrays = [state.x, state.d, *state.previous]
+        # constant fields of the noise are scalars, which widen nothing
+        assert {a.dtype for a in arrays if isinstance(a, np.ndarray)} == {kind}
