@@ -31,6 +31,9 @@ FEDAVG_REPLICATES = 32
 FEDAVG_LENGTHS = (0.6, 0.85, 1.2, 1.7)
 
 
+Place = Callable[[float, float], tuple[float, float]]
+
+
 class Point(NamedTuple):
     """A (b, I) on the line K b I = eps^{-1/2} with its nu, and the rounds measured there."""
 
@@ -295,7 +298,7 @@ def _range(points: tuple[Point, ...], level: float) -> str:
 
 ENTRY = Figure(
     name="tradeoff_curve",
-    summary="b against I along nu, STEM and FedAvg (the paper's Figure 1b)",
+    summary="minibatch b against local steps I along nu, STEM and FedAvg (Figure 1b)",
     prepare=prepare,
     draw=draw,
     caption=caption,

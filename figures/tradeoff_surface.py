@@ -156,8 +156,9 @@ def caption(data: Surface) -> str:
         f" phase noise, c = L_n = sigma = 1, L = sqrt 2, zeta = 0, K = {K}, x1 = 1; calibrated"
         " schedule C1 = 2, C2 = 256, C3 = 1/16; rounds are the last crossing of the running average"
         f" over I; {grid.replicates} replicates, 95 % bootstrap intervals; in b, points of equal"
-        " product are set slightly apart). They are placed by one"
-        f" common factor, the median of measured/formula: {factor.value:.2f}. What it leaves is"
+        " product are set slightly apart). In a, a circle that melts into the map agrees with"
+        " it."
+        f" They are placed by one common factor, the median of measured/formula: {factor.value:.2f}. What it leaves is"
         f" {factor.left[0]:.2f} to {factor.left[1]:.2f} left of the corner (a spread of"
         f" {factor.left_spread:.2f}) and {factor.right[0]:.2f} to {factor.right[1]:.2f} right of"
         " it; at the corner the maximum is in truth a smooth bend, and cells lie above it."
@@ -174,7 +175,7 @@ def caption(data: Surface) -> str:
 
 ENTRY = Figure(
     name="tradeoff_surface",
-    summary="rounds over (b, I), formula and measurement (the paper's Figure 1a)",
+    summary="communication rounds over (b, I), formula and measurement (Figure 1a)",
     prepare=prepare,
     draw=draw,
     caption=caption,
