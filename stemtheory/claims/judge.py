@@ -12,7 +12,7 @@ gets an equal share of it (Bonferroni), so more claims make every one of them ha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -25,33 +25,37 @@ INSTANCES = 20_000  # an upper limit on the statistical instances of one verify;
 RELATIVE = 1e-9  # rounding allowed to an exact inequality, relative to its right side
 
 
+class Instances(NamedTuple):
+    """Every instance of a comparison, flat: both sides, where and when, verdict and margin."""
+
+    left: Floats
+    right: Floats
+    where: Any
+    t: Any
+    verdicts: Any
+    margins: Floats
+
+
+def instances(claim: Claim, comparison: Comparison) -> Instances:
+    """Return the verdict and the margin of every instance of a comparison."""
+    left, right, where, t = _flat(comparison)
+    spread = None if comparison.spread is None else _flat_like(comparison, comparison.spread)
+    floor = _flat_like(comparison, comparison.floor)
+    verdicts, margins = _instances(claim, comparison, left, right, spread, floor)
+    if comparison.trivial is not None:
+        verdicts = _mark_vacuous(comparison, right, verdicts)
+    return Instances(left, right, where, t, verdicts, margins)
+
+
 def judge(claim: Claim, comparison: Comparison, reading: str, note: str = "") -> list[Cell]:
     """Return a cell for every kind of place ('all', 'off-sync', 'sync') in the comparison."""
-    left, right, where, t = _flat(comparison)
-    cells = []
-    for place in sorted(set(where.tolist())):
-        chosen = where == place
-        spread = None if comparison.spread is None else _spread(comparison, left)[chosen]
-        floor = np.broadcast_to(comparison.floor, np.shape(comparison.left)).ravel()[chosen]
-        verdicts, margins = _instances(
-            claim, comparison, left[chosen], right[chosen], spread, floor
+    every = instances(claim, comparison)
+    return [
+        _cell(
+            claim, reading, place, Instances(*(v[every.where == place] for v in every)), note=note
         )
-        if comparison.trivial is not None:
-            verdicts = _mark_vacuous(comparison, right[chosen], chosen, verdicts)
-        cells.append(
-            _cell(
-                claim,
-                reading,
-                place,
-                verdicts,
-                margins,
-                left[chosen],
-                right[chosen],
-                t[chosen],
-                note,
-            )
-        )
-    return cells
+        for place in sorted(set(every.where.tolist()))
+    ]
 
 
 def critical(dof: int, two_sided: bool = False) -> float:
@@ -94,35 +98,21 @@ def _statistical(c: Comparison, left: Floats, right: Floats, spread: Any) -> tup
     return verdicts, np.where(upper > 0, right / upper, np.inf)
 
 
-def _mark_vacuous(c: Comparison, right: Floats, chosen: Any, verdicts: Any) -> Any:
+def _mark_vacuous(c: Comparison, right: Floats, verdicts: Any) -> Any:
     """A bound that is true and no better than standing still says nothing."""
-    trivial = np.broadcast_to(np.asarray(c.trivial, float), np.shape(c.left)).ravel()[chosen]
+    trivial = _flat_like(c, c.trivial)
     return np.where((verdicts == Verdict.HOLDS) & (right >= trivial), Verdict.VACUOUS, verdicts)
 
 
-def _cell(
-    claim: Claim,
-    reading: str,
-    place: str,
-    verdicts: Any,
-    margins: Floats,
-    left: Floats,
-    right: Floats,
-    t: Any,
-    note: str,
-) -> Cell:
-    worst = int(np.argmin(margins))
-    at = {"t": t[worst].item(), "left": float(left[worst]), "right": float(right[worst])}
-    return Cell(
-        claim.id,
-        reading,
-        place,
-        combine(verdicts.tolist()),
-        _finite(margins[worst]),
-        at,
-        len(left),
-        note=note,
-    )
+def _cell(claim: Claim, reading: str, place: str, found: Instances, note: str) -> Cell:
+    worst = int(np.argmin(found.margins))
+    at = {
+        "t": found.t[worst].item(),
+        "left": float(found.left[worst]),
+        "right": float(found.right[worst]),
+    }
+    verdict, margin = combine(found.verdicts.tolist()), _finite(found.margins[worst])
+    return Cell(claim.id, reading, place, verdict, margin, at, len(found.left), note=note)
 
 
 def combine(verdicts: Any) -> Verdict:
@@ -146,8 +136,10 @@ def _flat(c: Comparison) -> Iterator[Any]:
         yield np.broadcast_to(np.asarray(values), shape).ravel()
 
 
-def _spread(c: Comparison, left: Floats) -> Floats:
-    return np.broadcast_to(np.asarray(c.spread, float), np.shape(c.left)).ravel()
+def _flat_like(c: Comparison, values: Any) -> Floats:
+    """Return values of a scalar or of the left side's shape, one per instance."""
+    shape = np.broadcast_shapes(np.shape(c.left), np.shape(c.right))
+    return np.broadcast_to(np.asarray(values, float), shape).ravel()
 
 
 def _finite(margin: Any) -> float | None:
