@@ -3,6 +3,7 @@
 import ast
 import inspect
 import itertools
+import json
 import math
 from typing import Any
 
@@ -13,7 +14,7 @@ from stemtheory.algorithms.base import Step
 from stemtheory.algorithms.stem import Stem
 from stemtheory.backend import numpy_backend
 from stemtheory.catalogue import load_problem, names, problem_entry
-from stemtheory.contract import Row, check_problem, passed, table, text
+from stemtheory.contract import Row, check_problem, passed, records, table, text
 from stemtheory.contract.statistics import Z_LIMIT, z_scores
 from stemtheory.errors import UsageError
 from stemtheory.finite_sum import FiniteSum, Model, bracket
@@ -357,6 +358,9 @@ def test_the_table_can_be_printed() -> None:
     printed = text(rows).splitlines()
     assert len(printed) == len(rows) + 1
     assert "nan" not in text(rows)
+    again = json.loads(json.dumps(records(rows), allow_nan=False))
+    assert [row["constant"] for row in again] == [row.constant for row in rows]
+    assert {row["verdict"]: row["declared"] for row in again}["unbounded"] is None
 
 
 def test_the_contract_repeats_itself() -> None:

@@ -19,13 +19,13 @@ import numpy as np
 from stemtheory.catalogue import problem_entry
 from stemtheory.contract.constants import constant_rows
 from stemtheory.contract.derivatives import derivative_rows
-from stemtheory.contract.rows import FULL, QUICK, VERDICTS, Row, table, text
+from stemtheory.contract.rows import FULL, QUICK, VERDICTS, Row, records, table, text
 from stemtheory.contract.statistics import oracle_rows
 from stemtheory.contract.use import use_rows
 from stemtheory.errors import UsageError
 from stemtheory.oracle import Problem
 
-__all__ = ["VERDICTS", "Row", "check_problem", "passed", "table", "text"]
+__all__ = ["VERDICTS", "Row", "check_problem", "passed", "records", "table", "text"]
 
 
 def check_problem(

@@ -93,6 +93,26 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     return [head, *body]
 
 
+def records(rows: Sequence[Row]) -> list[dict[str, object]]:
+    """Return the rows as JSON-ready values: null for what is not finite."""
+
+    def plain(value: float | bool | None) -> float | bool | None:
+        if value is None or isinstance(value, bool):
+            return value
+        return float(value) if math.isfinite(value) else None
+
+    return [
+        {
+            **row._asdict(),
+            "declared": plain(row.declared),
+            "attained": plain(row.attained),
+            "largest": plain(row.largest),
+            "ok": row.ok,
+        }
+        for row in rows
+    ]
+
+
 def text(rows: Sequence[Row]) -> str:
     """Return the table in aligned columns, ready to print."""
     lines = table(rows)
