@@ -33,7 +33,7 @@ def problem_entry(name: str) -> Any:
         For an unknown name, or a ``package.module:NAME`` that cannot be imported.
     """
     if ":" in name:
-        return _user_entry(name)
+        return user_entry(name)
     choice("problem", name, names("problems"))
     return importlib.import_module(f"stemtheory.problems.{name}").ENTRY
 
@@ -53,7 +53,14 @@ def load_problem(name: str, K: int = 4, dim: int = 8, **dials: Any) -> Problem:
     return problem
 
 
-def _user_entry(name: str) -> Any:
+def user_entry(name: str) -> Any:
+    """Return the object NAME of ``package.module:NAME``; the current folder is looked in first.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be imported.
+    """
     module_name, _, attribute = name.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:  # a user's own module lies where the user is

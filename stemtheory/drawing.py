@@ -72,7 +72,7 @@ def figure_entry(name: str) -> Figure[Any]:
         For an unknown name, or one that is no figure entry.
     """
     if ":" in name:
-        entry = catalogue._user_entry(name)
+        entry = catalogue.user_entry(name)
     else:
         choice("figure", name, catalogue.names("figures"))
         entry = importlib.import_module(f"stemtheory.figures.{name}").ENTRY

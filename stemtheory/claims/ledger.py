@@ -9,12 +9,13 @@ from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from typing import Any
 
+from stemtheory.catalogue import user_entry
 from stemtheory.claims.base import Case, Cell, Claim, Comparison, Mutant, Verdict
 from stemtheory.claims.fedavg_path import record_fedavg
 from stemtheory.claims.judge import combine, judge
 from stemtheory.claims.panel import grid, path_cases, with_reading
 from stemtheory.claims.path import record
-from stemtheory.errors import UsageError
+from stemtheory.errors import UsageError, choice
 
 SECTIONS = (
     "assumptions",
@@ -26,6 +27,7 @@ SECTIONS = (
     "stem_potential",
     "stem_consensus",
     "stem_theorem",
+    "stem_constants",
     "stem_rates",
     "special_cases",
     "fedavg",
@@ -34,6 +36,17 @@ SECTIONS = (
     "table1",
     "repaired",
 )
+
+
+# Names for claims that belong to one question, beside the sections.
+ALIASES = {
+    "synchronisation": (
+        *("M1", "M2", "M3", "M5", "M7b", "M7"),
+        *("M1-L", "M2b", "M3-R", "M5-R", "REP*", "R1", "R2", "R3", "R[abc]", "Ri*", "E[123]"),
+        "LOGFREE",
+    )
+}
+Watch = Callable[[Claim, Comparison, str], None]
 
 
 def claims() -> dict[str, Claim]:
@@ -50,7 +63,10 @@ def claims() -> dict[str, Claim]:
 
 
 def select(patterns: Sequence[str]) -> list[Claim]:
-    """Return the claims whose id or section matches one of the patterns (all without any).
+    """Return the claims that the patterns name (all without any), in the order of the ledger.
+
+    A pattern is an id, a section or an alias, with * and ? if wanted, or a user's own
+    ``package.module:NAME``, which is a claim or a sequence of claims.
 
     Raises
     ------
@@ -60,21 +76,56 @@ def select(patterns: Sequence[str]) -> list[Claim]:
     known = claims()
     if not patterns:
         return list(known.values())
-    chosen: dict[str, Claim] = {}
-    for pattern in patterns:
-        hits = [c for c in known.values() if _matches(c, pattern)]
-        if not hits:
-            sections = ", ".join(sorted({c.section for c in known.values()}))
-            raise UsageError(
-                f"claim {pattern!r} matches nothing; sections are {sections}, and list claims"
-                " shows every id: choose one of them."
-            )
-        chosen.update((c.id, c) for c in hits)
-    return list(chosen.values())
+    own = {c.id: c for pattern in patterns if ":" in pattern for c in _users(pattern)}
+    chosen = {c.id for pattern in patterns if ":" not in pattern for c in _matching(known, pattern)}
+    return [*(c for c in known.values() if c.id in chosen), *own.values()]
+
+
+def one(name: str) -> Claim:
+    """Return the claim called ``name``, or a user's own ``package.module:NAME``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such claim, or the user's NAME holds several.
+    """
+    if ":" not in name:
+        return claims()[choice("claim", name, claims())]
+    found = _users(name)
+    if len(found) != 1:
+        raise UsageError(f"{name} holds {len(found)} claims, but one is needed: name a Claim.")
+    return found[0]
+
+
+def _matching(known: dict[str, Claim], pattern: str) -> list[Claim]:
+    wanted = ALIASES.get(pattern, (pattern,))
+    hits = [c for c in known.values() if any(_matches(c, part) for part in wanted)]
+    if not hits:
+        sections = ", ".join(sorted({c.section for c in known.values()} | set(ALIASES)))
+        raise UsageError(
+            f"claim {pattern!r} matches nothing; sections are {sections}, and list claims"
+            " shows every id: choose one of them."
+        )
+    return hits
 
 
 def _matches(claim: Claim, pattern: str) -> bool:
     return fnmatchcase(claim.id, pattern) or fnmatchcase(claim.section, pattern)
+
+
+def _users(reference: str) -> list[Claim]:
+    entry = user_entry(reference)
+    found = [entry] if isinstance(entry, Claim) else list(entry) if _sized(entry) else []
+    if not found or not all(isinstance(claim, Claim) for claim in found):
+        raise UsageError(
+            f"{reference} is {type(entry).__name__}, but it must be a Claim or a sequence of them:"
+            " see stemtheory.claims.base.Claim."
+        )
+    return found
+
+
+def _sized(entry: Any) -> bool:
+    return isinstance(entry, tuple | list)
 
 
 @dataclass(frozen=True)
@@ -107,18 +158,28 @@ class Judgement:
     cells: list[tuple[Cell, Any]] = field(default_factory=list)
 
 
-def check(claim: Claim, level: str = "quick", seed: int = 0) -> list[Row]:
-    """Put one claim to its panel; return a row per reading and kind of place."""
+def check(
+    claim: Claim, level: str = "quick", seed: int = 0, watch: Watch | None = None
+) -> list[Row]:
+    """Put one claim to its panel; return a row per reading and kind of place.
+
+    ``watch`` is shown every comparison and its reading, for instance to draw it.
+    """
     if claim.compare is None:
         return [_unchecked(claim)]
     rows = []
     for reading in claim.readings:
-        rows += rows_of(claim, reading, cells_of(claim, reading, level, seed))
+        rows += rows_of(claim, reading, cells_of(claim, reading, level, seed, watch=watch))
     return rows
 
 
 def cells_of(
-    claim: Claim, reading: str, level: str, seed: int = 0, mutant: Mutant | None = None
+    claim: Claim,
+    reading: str,
+    level: str,
+    seed: int = 0,
+    mutant: Mutant | None = None,
+    watch: Watch | None = None,
 ) -> list[tuple[Cell, Any]]:
     """Return the cells of a claim (or of a mutant of it) under one reading, with their cases."""
     compare = mutant.compare if mutant and mutant.compare else claim.compare
@@ -133,6 +194,8 @@ def cells_of(
             continue
         changed = change(subject)
         comparison = compare(_open(claim, changed))
+        if watch is not None:
+            watch(claim, comparison, reading)
         found += [(cell, changed) for cell in judge(claim, comparison, reading)]
     return found
 
@@ -262,24 +325,30 @@ def verify(
     UsageError
         If a pattern matches no claim.
     """
-    rows: list[Row] = []
-    rejections: list[Rejection] = []
+    rows: list[dict[str, Any]] = []
+    rejections: list[dict[str, Any]] = []
     for claim in select(patterns):
         progress(claim.id)
-        rows += check(claim, level, seed)
+        rows += [row_json(row) for row in check(claim, level, seed)]
         if mutants and claim.compare is not None:
-            rejections += try_mutants(claim, level)
-    summary: dict[str, int] = {}
-    for row in rows:
-        summary[row.verdict.value] = summary.get(row.verdict.value, 0) + 1
+            rejections += [asdict(rejection) for rejection in try_mutants(claim, level)]
+    return assemble(rows, rejections if mutants else None)
+
+
+def assemble(rows: list[dict[str, Any]], mutants: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """Return the document of rows (and of mutants) that ``row_json`` made."""
+    verdicts = [row["verdict"] for row in rows]
     document: dict[str, Any] = {
-        "claims": [row_json(row) for row in rows],
-        "summary": summary,
-        "unexpected": [row_json(row) for row in rows if row.surprising],
+        "claims": rows,
+        "summary": {v.value: verdicts.count(v.value) for v in Verdict if v.value in verdicts},
+        "unexpected": [row for row in rows if surprising(row)],
     }
-    if mutants:
-        document["mutants"] = [asdict(rejection) for rejection in rejections]
-    return document
+    return document if mutants is None else {**document, "mutants": mutants}
+
+
+def surprising(row: dict[str, Any]) -> bool:
+    """Whether a row of the document is not as expected; ``undecided`` never is."""
+    return bool(row["verdict"] != row["expected"] or row["verdict"] == Verdict.UNDECIDED)
 
 
 def row_json(row: Row) -> dict[str, Any]:
