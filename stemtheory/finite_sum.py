@@ -42,8 +42,9 @@ import numpy as np
 from stemtheory.backend import Backend
 from stemtheory.dials import resolve_zeta
 from stemtheory.errors import UsageError, choice, real, whole
+from stemtheory.finite_sum_constants import declare, solve, square_at_zero, waves
 from stemtheory.heterogeneity import HETEROGENEITIES, Push, make_push
-from stemtheory.oracle import Constants, Exactness, Floats, Witness
+from stemtheory.oracle import Constants, Floats, Witness
 
 SAMPLINGS = ("gaussian", "minibatch")
 STEP = 2e-5  # distance of the two points of the witness of L, in units of the smallest length
@@ -251,18 +252,6 @@ class FiniteSum:
         return self.xp.bincount(cell.ravel(), minlength=math.prod(shape) * N).reshape(*shape, N)
 
 
-def bracket(model: Model, rows: Floats, alpha: float, extra: float = 0.0) -> tuple[float, float]:
-    """Return (lower, upper) bounds of L at r = s = 1; ``extra`` is a common curvature beside it.
-
-    Paper: Assumption (Ass: Lip_Smoothness).
-    """
-    square = (rows * rows).sum(axis=1)
-    spread = (rows.T * square) @ rows / len(rows)  # mean |a|^2 a a'
-    flat = alpha * model.penalty_bend + extra
-    upper = model.bend * math.sqrt(np.linalg.eigvalsh(spread)[-1]) + flat
-    return math.sqrt(np.linalg.eigvalsh(_square_at_zero(model, rows, flat))[-1]), upper
-
-
 def build(model: Model, K: int, dim: int, dials: Mapping[str, Any]) -> FiniteSum:
     """Return the finite sum that meets ``dials``.
 
@@ -305,9 +294,9 @@ def _build(
     zeta, heterogeneity = resolve_zeta(
         K, zeta, choice("heterogeneity", heterogeneity, HETEROGENEITIES)
     )
-    Z, w = _waves(L, zeta, dim, heterogeneity, het_frequency)
+    Z, w = waves(L, zeta, dim, heterogeneity, het_frequency)
     rows = model.data(points, dim, whole("data_seed", data_seed, 0))
-    r, s, lower = _solve(model, rows, alpha, L, sigma, Z)
+    r, s, lower = solve(model, rows, alpha, L, sigma, Z)
     settings = {
         "L": L,
         "sigma": sigma,
@@ -332,61 +321,11 @@ def _build(
         height=s,
         stretch=r,
         sampling=sampling,
-        declared=_declared(L, lower, sigma, zeta),
+        declared=declare(L, lower, sigma, zeta),
         dials=settings,
         push=make_push(heterogeneity, K, dim, zeta, w, 0.0),
     )
     return replace(problem, found=_witnesses(problem, Z, w))
-
-
-def _solve(
-    model: Model, rows: Floats, alpha: float, L: float, sigma: float, Z: float
-) -> tuple[float, float, float]:
-    """Return the stretch r, the height s and the lower end of the bracket of L."""
-    if sigma == 0:
-        top = model.bend * float(np.linalg.eigvalsh(rows.T @ rows / len(rows))[-1])
-        return 1.0, (L - Z) / (top + alpha * model.penalty_bend), L
-    steepest = model.steepest * math.sqrt((rows * rows).sum(axis=1).mean())
-    r = (L - Z) / sigma * steepest / bracket(model, rows, alpha)[1]
-    s = sigma / (r * steepest)
-    return r, s, s * r * r * bracket(model, rows, alpha, Z / (s * r * r))[0]
-
-
-def _declared(L: float, lower: float, sigma: float, zeta: float) -> Constants:
-    exact: dict[str, Exactness] = {
-        "L": math.isclose(lower, L, rel_tol=1e-9),
-        "sigma": sigma == 0,
-        "zeta": True,
-        "f_star": False,
-        "gap": "unbounded",
-    }
-    return Constants(L, sigma, zeta, 0.0, math.inf, exact)
-
-
-def _waves(
-    L: float, zeta: float, dim: int, heterogeneity: str, frequency: float | None
-) -> tuple[float, float]:
-    """Return Z and w of the sinusoid; half of L unless a frequency is given."""
-    if heterogeneity != "sinusoid":
-        return 0.0, 0.0
-    w = math.sqrt(dim) * L / zeta if frequency is None else frequency
-    w = real("het_frequency", w, positive=True)
-    Z = zeta * w / (2 * math.sqrt(dim))
-    if Z >= L:
-        raise UsageError(
-            f"het_frequency {w:.6g} means Z = zeta w/(2 sqrt d) = {Z:.6g}, but it must stay below"
-            f" L = {L:.6g}: lower het_frequency or zeta, or raise L."
-        )
-    return Z, w
-
-
-def _square_at_zero(model: Model, rows: Floats, flat: float) -> Floats:
-    """Return (1/N) sum (p a_i a_i' + flat I)^2, shape (dim, dim), without forming the summands."""
-    N, dim = rows.shape
-    square = (rows * rows).sum(axis=1)
-    weights = model.bend**2 * square + 2 * model.bend * flat
-    matrix: Floats = (rows.T * weights) @ rows / N + flat**2 * np.eye(dim)
-    return matrix
 
 
 def _witnesses(problem: FiniteSum, Z: float, w: float) -> tuple[Witness, ...]:
@@ -394,7 +333,7 @@ def _witnesses(problem: FiniteSum, Z: float, w: float) -> tuple[Witness, ...]:
     model, dim, scale = problem.model, problem.dim, problem.height * problem.stretch**2
     flat = problem.alpha * model.penalty_bend + Z / scale
     if problem.noisy:
-        matrix = _square_at_zero(model, problem.rows, flat)
+        matrix = square_at_zero(model, problem.rows, flat)
     else:
         matrix = problem.rows.T @ problem.rows
     top = np.linalg.eigh(matrix)[1][:, -1]

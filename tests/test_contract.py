@@ -17,7 +17,8 @@ from stemtheory.catalogue import load_problem, names, problem_entry
 from stemtheory.contract import Row, check_problem, passed, records, table, text
 from stemtheory.contract.statistics import Z_LIMIT, z_scores
 from stemtheory.errors import UsageError
-from stemtheory.finite_sum import FiniteSum, Model, bracket
+from stemtheory.finite_sum import FiniteSum, Model
+from stemtheory.finite_sum_constants import bracket
 from stemtheory.heterogeneity import HETEROGENEITIES
 from stemtheory.noise import NOISES
 from stemtheory.oracle import Floats

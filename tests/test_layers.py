@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backend",),
     ("streams",),
     ("noise", "heterogeneity", "dials"),
-    ("oracle", "separable", "finite_sum"),
+    ("oracle", "separable", "finite_sum", "finite_sum_constants"),
     ("catalogue",),
     ("curves", "stepsizes", "fedavg_stepsizes", "schedule"),
     ("algorithms",),

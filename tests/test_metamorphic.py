@@ -10,7 +10,8 @@ import pytest
 from stemtheory.bounds import BOUNDS, Setting, evaluate
 from stemtheory.catalogue import load_problem, names, problem_entry
 from stemtheory.contract import check_problem
-from stemtheory.finite_sum import FiniteSum, bracket
+from stemtheory.finite_sum import FiniteSum
+from stemtheory.finite_sum_constants import bracket
 from stemtheory.oracle import Constants, Floats, Problem, Witness
 from stemtheory.separable import Family, Separable
 from stemtheory.simulate import simulate
