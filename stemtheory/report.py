@@ -263,8 +263,10 @@ def shown(value: Value) -> str:
         return "–"
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10000 else str(value)
-    if isinstance(value, str) or not math.isfinite(value) or float(f"{value:.3g}") == value:
-        return value if isinstance(value, str) else f"{value:g}"
+    if isinstance(value, str):
+        return value
+    if not math.isfinite(value) or math.isclose(float(f"{value:.3g}"), value, rel_tol=1e-9):
+        return f"{value:g}"
     if 1000 <= abs(value) < 1e6:
         return f"{float(f'{value:.3g}'):,.0f}"
     return f"{value:#.3g}".rstrip(".")
@@ -333,7 +335,8 @@ figcaption { font-size: 0.9rem; max-width: 60rem; }
   body { font-size: 10pt; }
   main { max-width: none; padding: 0; }
   nav { display: none; }
-  h2 { break-after: avoid; }
+  section + section { break-before: page; }
+  h2 { margin-top: 0; }
   .wide { overflow: visible; }
   table { font-size: 6.5pt; }
   th, td { padding: 1pt 2.5pt; }
