@@ -26,6 +26,7 @@ SECTIONS = (
     "stem_contraction",
     "stem_potential",
     "stem_consensus",
+    "stem_accumulation",
     "stem_theorem",
     "stem_constants",
     "stem_rates",
