@@ -36,7 +36,7 @@ def show_run(d: Document) -> None:
     stem = "" if d["sync"] == "literal" else f" (sync {d['sync']})"
     line(
         f"{d['problem']}, {d['algorithm']}{stem}, schedule {d['schedule']['name']},"
-        f" {d['replicates']} replicates, seed {d['seed']}, {d['backend']} {d['dtype']}"
+        f" {_replicates(d)}, seed {d['seed']}, {d['backend']} {d['dtype']}"
     )
     line(f"{_sizes(d)}, dim={d['dim']}; {_constants(d['constants'])}")
     _rounding(d)
@@ -83,6 +83,10 @@ def _measured(d: Document) -> list[list[object]]:
             spread = f"  (95% interval {number(low)} to {number(high)})"
         rows.append(["measured M", number(d["mean_grad_sq"]) + spread])
     return [[name, number(value)] for name, value in rows]
+
+
+def _replicates(d: Document) -> str:
+    return f"{d['replicates']} replicate{'s' if d['replicates'] > 1 else ''}"
 
 
 def _sizes(d: Document) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.bounds import BOUNDS, Setting, evaluate
+from stemtheory.bounds import BOUNDS, Bound, Setting, evaluate
 from stemtheory.errors import UsageError
 from stemtheory.trace import Trace
 
@@ -88,10 +88,7 @@ def _margin(trace: Trace, name: str) -> Margin:
         return Margin(name, None, None, "undecided", str(error))
     unmet = [premise.name for premise in bound.premises if not premise.ok] + _unmet(trace)
     low, high = _interval(trace)
-    margin = bound.value / high if high is not None and high > 0 else None
-    reason = ""
-    if margin is None:
-        reason = "the run has no confidence interval" if high is None else "the run measured 0"
+    margin, reason = _ratio(trace, bound, high)
     if unmet:
         verdict = f"premise unmet: {unmet[0]}"
     elif low is None or high is None:
@@ -103,6 +100,16 @@ def _margin(trace: Trace, name: str) -> Margin:
     else:
         verdict = "holds" if high <= bound.value else "undecided"
     return Margin(name, bound.value, margin, verdict, reason)
+
+
+def _ratio(trace: Trace, bound: Bound, high: float | None) -> tuple[float | None, str]:
+    """Return bound over measurement, or None and why there is none."""
+    s = trace.settings
+    if bound.setting.I != s["I"] or not math.isclose(bound.setting.b, s["b"], rel_tol=1e-9):
+        return None, "the bound speaks of another b or I"
+    if high is None:
+        return None, "the run has no confidence interval"
+    return (bound.value / high, "") if high > 0 else (None, "the run measured 0")
 
 
 def setting_of(trace: Trace) -> Setting:
