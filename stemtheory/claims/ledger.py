@@ -35,7 +35,10 @@ SECTIONS = (
     "fedavg_rates",
     "useful",
     "table1",
+    "repaired_elementary",
     "repaired",
+    "repaired_range",
+    "repaired_costs",
 )
 
 

@@ -1,0 +1,129 @@
+"""Interval arithmetic with outward rounding, for inequalities between constants.
+
+Every operation of IEEE arithmetic is correctly rounded, so one step outwards from its result
+(``np.nextafter``) encloses the true value. An ``Interval`` may hold arrays, one enclosure per
+entry, or a whole range of a variable: ``Interval(0, 1)`` for 1/(bK) with any b, K >= 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from stemtheory.oracle import Floats
+
+Number = int | str | Fraction
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All values between ``lo`` and ``hi``, arrays of one shape (or numbers)."""
+
+    lo: Any
+    hi: Any
+
+    __array_ufunc__ = None  # array + interval is an interval, not an array of intervals
+
+    def __add__(self, other: Any) -> Interval:
+        y = enclose(other)
+        return Interval(_down(self.lo + y.lo), _up(self.hi + y.hi))
+
+    def __sub__(self, other: Any) -> Interval:
+        y = enclose(other)
+        return Interval(_down(self.lo - y.hi), _up(self.hi - y.lo))
+
+    def __mul__(self, other: Any) -> Interval:
+        y = enclose(other)
+        ends = (self.lo * y.lo, self.lo * y.hi, self.hi * y.lo, self.hi * y.hi)
+        return Interval(_down(_fold(np.minimum, ends)), _up(_fold(np.maximum, ends)))
+
+    def __truediv__(self, other: Any) -> Interval:
+        y = enclose(other)
+        if not (np.all(y.lo > 0) or np.all(y.hi < 0)):
+            raise ZeroDivisionError("an interval that holds 0 cannot divide")
+        return self * Interval(_down(1 / np.asarray(y.hi)), _up(1 / np.asarray(y.lo)))
+
+    def __radd__(self, other: Any) -> Interval:
+        return self.__add__(other)
+
+    def __rmul__(self, other: Any) -> Interval:
+        return self.__mul__(other)
+
+    def __rsub__(self, other: Any) -> Interval:
+        return enclose(other).__sub__(self)
+
+    def __rtruediv__(self, other: Any) -> Interval:
+        return enclose(other).__truediv__(self)
+
+    def maximum(self, other: Any) -> Interval:
+        """Return the enclosure of the larger of two values."""
+        y = enclose(other)
+        return Interval(np.maximum(self.lo, y.lo), np.maximum(self.hi, y.hi))
+
+
+def enclose(value: Any) -> Interval:
+    """Return the tightest interval of floats around an exact number.
+
+    Strings and ``Fraction`` are exact ("0.0087" is 87/10000); integers (also in arrays) must be
+    below 2^53; floats stand for themselves.
+
+    Raises
+    ------
+    ValueError
+        If an integer is too large to be a float exactly.
+    """
+    if isinstance(value, Interval):
+        return value
+    if isinstance(value, str | Fraction):
+        exact = Fraction(value)
+        near = float(exact)
+        lo = near if Fraction(near) <= exact else float(_down(near))
+        hi = near if Fraction(near) >= exact else float(_up(near))
+        return Interval(lo, hi)
+    array = np.asarray(value)
+    if array.dtype.kind in "iu" and np.any(np.abs(array) > 2**53):
+        raise ValueError("an integer beyond 2^53 is not a float: give a Fraction")
+    floats = array.astype(np.float64)
+    return Interval(floats, floats)
+
+
+def exp_upper(x: Fraction) -> Fraction:
+    """Return a rational number above e^x, 0 <= x <= 2, by less than 1e-20.
+
+    The tail of the series after n terms is below twice its first term as soon as n >= 2 x.
+    """
+    total, term = Fraction(0), Fraction(1)
+    for n in range(1, 31):
+        total += term
+        term *= x / n
+    return total + 2 * term
+
+
+def stack(pairs: list[tuple[Any, Any]]) -> tuple[Floats, Floats]:
+    """Return (left, right) of many inequalities as two flat arrays, for a comparison.
+
+    Each pair is (left, right) with left <= right to be shown: the upper end of the left side
+    stands against the lower end of the right one.
+    """
+    left, right = [], []
+    for small, large in pairs:
+        above, below = np.broadcast_arrays(enclose(small).hi, enclose(large).lo)
+        left.append(above.ravel())
+        right.append(below.ravel())
+    return np.concatenate(left), np.concatenate(right)
+
+
+def _down(x: Any) -> Any:
+    return np.nextafter(x, -np.inf)
+
+
+def _up(x: Any) -> Any:
+    return np.nextafter(x, np.inf)
+
+
+def _fold(pick: Any, ends: tuple[Any, ...]) -> Any:
+    first, second, third, fourth = ends
+    return pick(pick(first, second), pick(third, fourth))
