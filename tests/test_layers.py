@@ -32,12 +32,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("margins", "trace_files", "contract", "bound_report", "hitting"),
     ("claims",),
     ("experiment",),
-    ("drawing", "report", "problem_pages"),
+    ("formula", "ledger_reasons"),
+    ("drawing", "report", "problem_pages", "ledger_plot", "ledger_report", "findings"),
     ("inventory",),
 )
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
 ENTRIES = ("problems", "figures", "sweeps")
-TOP = ("cli", "cli_options", "console", "display", "__main__")
+TOP = ("cli", "cli_options", "console", "display", "__main__", "cli_claims", "display_claims")
 
 FORBIDDEN_MODULES = {
     "random": "draw from a stream with an address (stemtheory.streams)",

@@ -1,0 +1,128 @@
+"""Claims checked side by side: one process per core, the same document whatever their number.
+
+Every claim is checked by itself, from its own seeds, so nothing depends on who checks it. Claims
+are given out one at a time, those that simulate for themselves first; each process keeps the runs
+that it has recorded, so that claims about the same run share it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from typing import Any
+
+from stemtheory.claims.base import Claim
+from stemtheory.claims.ledger import assemble, check, row_json, select, try_mutants
+from stemtheory.claims.sides import Point, Sample
+
+ALONE = 12  # claims that are sooner done than a second process is started
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a process is asked for: one claim, by name, since claims hold functions."""
+
+    patterns: tuple[str, ...]
+    name: str
+    level: str
+    seed: int
+    mutants: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came back: rows and mutants as JSON, and the points of the plot."""
+
+    name: str
+    rows: list[dict[str, Any]]
+    mutants: list[dict[str, Any]]
+    points: list[Point]
+    below: int
+    total: int
+
+
+def verify(
+    patterns: Sequence[str] = (),
+    *,
+    level: str = "quick",
+    mutants: bool = False,
+    seed: int = 0,
+    jobs: int | None = None,
+    progress: Progress = lambda text: None,
+) -> dict[str, Any]:
+    """Return the document of ``ledger.verify``, made by ``jobs`` processes (all cores by default).
+
+    Raises
+    ------
+    UsageError
+        If a pattern matches no claim.
+    """
+    return document(
+        outcomes(patterns, level=level, mutants=mutants, seed=seed, jobs=jobs, progress=progress),
+        mutants,
+    )
+
+
+def document(found: Sequence[Outcome], mutants: bool) -> dict[str, Any]:
+    """Return the JSON document of outcomes, in their order."""
+    rows = [row for outcome in found for row in outcome.rows]
+    tried = [rejection for outcome in found for rejection in outcome.mutants]
+    return assemble(rows, tried if mutants else None)
+
+
+def outcomes(
+    patterns: Sequence[str] = (),
+    *,
+    level: str = "quick",
+    mutants: bool = False,
+    seed: int = 0,
+    jobs: int | None = None,
+    progress: Progress = lambda text: None,
+) -> list[Outcome]:
+    """Return one outcome per selected claim, in the order of the ledger."""
+    chosen = select(patterns)
+    orders = {c.id: Order(tuple(patterns), c.id, level, seed, mutants) for c in chosen}
+    waiting = [orders[c.id] for c in sorted(chosen, key=_effort, reverse=True)]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    workers = min(jobs or cores or 1, len(chosen))
+    if jobs is None and len(chosen) < ALONE and level == "quick":
+        workers = 1
+    done: dict[str, Outcome] = {}
+    for outcome in _here(waiting) if workers == 1 else _side_by_side(waiting, workers):
+        done[outcome.name] = outcome
+        progress(f"{len(done)}/{len(chosen)} {outcome.name}")
+    return [done[name] for name in orders]
+
+
+def answer(order: Order) -> Outcome:
+    """Return the rows of one claim, its mutants if wanted, and the points of its plot."""
+    claim = next(c for c in select(order.patterns) if c.id == order.name)
+    sample = Sample()
+    rows = [row_json(row) for row in check(claim, order.level, order.seed, sample.watch)]
+    wanted = order.mutants and claim.compare is not None
+    tried = [asdict(m) for m in try_mutants(claim, order.level)] if wanted else []
+    return Outcome(claim.id, rows, tried, sample.thinned(), sample.below, sample.total)
+
+
+def _effort(claim: Claim) -> int:
+    """Claims that simulate for themselves take longest; the order changes nothing but the time."""
+    return {"expectation": 2, "rate": 2, "conditional": 1, "pathwise": 1}.get(claim.kind, 0)
+
+
+def _here(orders: Sequence[Order]) -> Iterator[Outcome]:
+    yield from map(answer, orders)
+
+
+def _side_by_side(orders: Sequence[Order], workers: int) -> Iterator[Outcome]:
+    # spawn: the same on every system, and no thread is copied in the middle of its work
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(answer, order) for order in orders]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
