@@ -50,9 +50,13 @@ def accumulated(case: Case, mean: float = 1.0, noise: float = 1.0, zeta: float =
         + zeta * s.zeta**2 * c**2 / (32 * s.L**2) * (s.I - 1) / s.I * cubed
     )
     R = case.replicates
+    half_or_whole = np.isin((t - 1) % case.I, (case.I // 2, case.I - 1))  # few sums say it all
     spread = (drift - allowed).std(axis=1, ddof=1) / np.sqrt(R)
-    where = round_sides(path)[:, 0]
-    return Comparison(drift.mean(axis=1), allowed.mean(axis=1), where, t, spread=spread, dof=R - 1)
+    left, right, where, at, spread = (
+        np.asarray(values)[half_or_whole]
+        for values in (drift.mean(axis=1), allowed.mean(axis=1), round_sides(path)[:, 0], t, spread)
+    )
+    return Comparison(left, right, where, at, spread=spread, dof=R - 1)
 
 
 def one_step(path: Path, mean: float = 1.0, noise: float = 1.0, zeta: float = 1.0) -> Comparison:
@@ -190,7 +194,8 @@ CLAIMS = (
         counterexamples=(tilted("literal", 8), tilted("average-first", 16), DRIFTED),
         reason=(
             "It inherits the failure of M5 under the literal reading, but only at a number of"
-            " local steps beyond this panel."
+            " local steps beyond this panel: on f^k = x^2/2 +- x from about I = 70000 (I = 131072:"
+            " left 1.71e-15, right 8.88e-16)."
         ),
         mutants=(
             SCALED,

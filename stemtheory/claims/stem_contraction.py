@@ -9,6 +9,7 @@ eq. (eq_bound_grad_error_norm_2).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -229,6 +230,7 @@ CLAIMS = (
         repair="Under overwrite it holds with ebar at the points before averaging.",
         mutants=(
             SCALED,
+            Mutant("the reading that overwrites", change=overwritten),
             Mutant("the minibatch of the step before", compare=lambda p: recursion(p, lag=1)),
             Mutant("ebar_t for ebar_{t+1}", compare=lambda p: recursion(p, shift=0)),
         ),
@@ -247,10 +249,11 @@ CLAIMS = (
         cases=noisy_cases,
         readings=ALL_READINGS,
         expected={("overwrite", "sync"): Verdict.VIOLATED},
-        counterexamples=(OPPOSED_NOISY,),
+        counterexamples=(OPPOSED_NOISY, replace(OPPOSED_NOISY, reading="literal")),
         reason="overwrite: as M3a.",
         mutants=(
             SCALED,
+            Mutant("the reading that overwrites", change=overwritten),
             Mutant("1 - a for its square", compare=lambda c: expected_growth(c, kept=1)),
             Mutant(
                 "1/(b^2 K) for 1/(b^2 K^2)",
