@@ -387,7 +387,7 @@ def test_a_signal_ends_a_long_run_with_one_sentence(number: signal.Signals) -> N
         "from stemtheory import array_engine, cli\n"
         "real = array_engine.run_group\n"
         "def started(*args, **options):\n"
-        "    print('running', flush=True)\n"
+        "    os.write(1, b'running\\n')\n"  # in one piece, whichever thread is first
         "    return real(*args, **options)\n"
         "array_engine.run_group = started\n"
         "sys.exit(cli.main(['run', 'cosine', 'stem', '--T', '1e7', '--replicates', '4096']))\n"
