@@ -87,16 +87,14 @@ class Exponent(NamedTuple):
 def exact(name: str, found: Monomial, stated: Monomial) -> list[Exponent]:
     """Return one exponent per letter that either side has."""
     letters = sorted(found.powers | stated.powers)
-    return [
-        Exponent(f"{name} in {n}", float(found[n]), float(stated[n]), EXACT) for n in letters
-    ]
+    return [Exponent(f"{name} in {n}", float(found[n]), float(stated[n]), EXACT) for n in letters]
 
 
 def fitted(
     name: str, f: Callable[[float], float], x: Sequence[float], stated: Fraction | float
 ) -> Exponent:
     """Return the slope of log f over log x, by least squares over the points x."""
-    slope = np.polyfit(np.log(x), np.log([f(value) for value in x]), 1)[0]
+    slope = np.polyfit(np.log(x), np.log([float(f(value)) for value in x]), 1)[0]
     return Exponent(name, float(slope), float(stated), FITTED)
 
 
@@ -106,6 +104,11 @@ def comparison(exponents: Sequence[Exponent]) -> Comparison:
     return Comparison(
         np.array(found), np.array(stated), t=np.array(names), spread=np.array(tolerance)
     )
+
+
+def measurable(nu: Fraction) -> bool:
+    """Whether slopes are fitted at nu: below 1/4 a whole I takes too few values on the curve."""
+    return nu.denominator <= 4
 
 
 def nus(level: str) -> tuple[Fraction, ...]:
