@@ -129,14 +129,11 @@ def _split(given: _Given, slack: bool) -> tuple[float, float, float, float]:
     c = given.c
     if c is not None and Z is not None and L_n is not None:
         return _check_sum(given.L, c, Z, L_n, slack), c, Z, L_n
+    if c is not None and Z is not None:  # only the noise is free: what L leaves, or an equal share
+        L_n = c + Z if given.L is None else _leg(given.L, c + Z, "c + Z")
+        return math.hypot(c + Z, L_n) if given.L is None else given.L, c, Z, L_n
     L = 1.0 if given.L is None else given.L
-    if L_n is None:
-        known = c is not None and Z is not None and given.L is not None
-        L_n = (
-            _leg(L, c + Z, "c + Z")
-            if known and c is not None and Z is not None
-            else L / math.sqrt(2)
-        )
+    L_n = L / math.sqrt(2) if L_n is None else L_n
     L_f = _leg(L, L_n, "L_n")
     if c is None and Z is None:
         c = Z = L_f / 2
