@@ -12,22 +12,19 @@ are compared (a single lucky path is no counterexample), and what is found is co
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, differential_evolution
 
-from stemtheory._version import __version__
-from stemtheory.claims.base import Case, Claim, Comparison, dials
-from stemtheory.claims.judge import RELATIVE
-from stemtheory.claims.ledger import claims
-from stemtheory.claims.path import record
+from stemtheory.claims.base import Case, Claim, dials
+from stemtheory.claims.casefiles import Found, worst, write
+from stemtheory.claims.ledger import one
 from stemtheory.errors import UsageError, choice, real
 
 HUNTED = ("pathwise", "conditional")
@@ -39,52 +36,6 @@ CLEAR = 1.5  # a shrunk counterexample keeps at least this left/right
 MOST_STEPS = 200  # of one run: longer ones make the search blind within its budget
 # shares of L for c and L_n, log10 sigma, log10 zeta, phase, log10 |x1|, and three sizes
 BOX = [(0, 1), (0, 1), (-5, 0.5), (-1, 1), (0, 1), (-5, 1), (0, 1), (0, 1), (0, 1), (0, 1)]
-
-
-@dataclass(frozen=True)
-class Found:
-    """The worst instance of a claim on one case: left/right at iteration t."""
-
-    case: Case
-    ratio: float
-    left: float
-    right: float
-    t: int
-    where: str
-
-    @property
-    def violated(self) -> bool:
-        """Whether the left side exceeds the right one beyond rounding."""
-        return self.left > self.right * (1 + RELATIVE)
-
-
-def worst(claim: Claim, case: Case) -> Found | None:
-    """Return the instance with the largest E left / E right above float resolution, or None."""
-    compare = claim.compare
-    assert compare is not None
-    if any(not premise.ok for premise in claim.premises(case)):
-        return None
-    left, right, floor, t, where = _averaged(compare(record(case)), case.replicates)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where((left > floor) & (left > 0), left / right, -np.inf)
-    ratio = np.where((right <= 0) & (left > 2 * floor) & (left > 0), np.inf, ratio)
-    ratio = np.where(np.isfinite(left), ratio, -np.inf)
-    if not len(ratio) or np.max(ratio) == -np.inf:
-        return None
-    i = int(np.argmax(ratio))
-    return Found(case, float(ratio[i]), float(left[i]), float(right[i]), int(t[i]), str(where[i]))
-
-
-def _averaged(c: Comparison, replicates: int) -> tuple[Any, ...]:
-    """Return left, right, floor, t, where with the replicate axis (the second) averaged out."""
-    shape = np.broadcast_shapes(np.shape(c.left), np.shape(c.right))
-    fields = [
-        np.broadcast_to(np.asarray(v), shape) for v in (c.left, c.right, c.floor, c.t, c.where)
-    ]
-    if len(shape) == 2 and shape[1] == replicates:
-        numbers = [v.mean(axis=1) for v in fields[:3]]
-        return (*numbers, fields[3][:, 0], fields[4][:, 0])
-    return tuple(v.ravel() for v in fields)
 
 
 def decode(point: Any, reading: str, rounds: int = 3) -> Case:
@@ -133,7 +84,7 @@ def hunt(
     UsageError
         For an unknown claim, or one that is not decided path by path.
     """
-    claim = claims()[choice("claim", name, claims())]
+    claim = one(name)
     if claim.kind not in HUNTED:
         raise UsageError(
             f"claim {name} is {claim.kind}, but only {' and '.join(HUNTED)} claims can be hunted:"
@@ -146,7 +97,9 @@ def hunt(
     if best is not None and best.violated:
         best = shrink(claim, best)
         best = confirm(claim, best)
-    file = _write(claim, best, out) if best is not None and out is not None else None
+    file = None
+    if best is not None and out is not None:
+        file = write(best, name, out / f"{claim.id}-{chosen}.json")
     return {
         "claim": name,
         "reading": chosen,
@@ -154,8 +107,9 @@ def hunt(
         "unbounded": bool(best and best.ratio == math.inf),
         "violated": bool(best and best.violated),
         "evaluations": evaluations,
-        "case": best.case.to_json() if best else None,
+        "case": best.subject.to_json() if best else None,
         "t": best.t if best else None,
+        "where": best.where if best else None,
         "left": best.left if best else None,
         "right": best.right if best else None,
         "case_file": str(file) if file else None,
@@ -213,7 +167,7 @@ def shrink(claim: Claim, found: Found) -> Found:
     changed = True
     while changed:
         changed = False
-        for simpler in _simpler(found.case):
+        for simpler in _simpler(found.subject):
             try:
                 again = worst(claim, simpler)
             except UsageError:
@@ -226,9 +180,9 @@ def shrink(claim: Claim, found: Found) -> Found:
 
 def confirm(claim: Claim, found: Found) -> Found:
     """Return the same case judged on fresh replicates; a noiseless case needs none."""
-    if dict(found.case.dials).get("sigma") == 0.0:
-        return replace(found, case=replace(found.case, replicates=1))
-    again = worst(claim, replace(found.case, replicates=CONFIRM, seed=found.case.seed + 1))
+    if dict(found.subject.dials).get("sigma") == 0.0:
+        return replace(found, subject=replace(found.subject, replicates=1))
+    again = worst(claim, replace(found.subject, replicates=CONFIRM, seed=found.subject.seed + 1))
     return again if again is not None else found
 
 
@@ -267,60 +221,3 @@ def _simpler(case: Case) -> Iterator[Case]:
 
 def _shorter(a: float, b: float) -> bool:
     return len(repr(a)) < len(repr(b))
-
-
-def _write(claim: Claim, found: Found, out: FilePath) -> FilePath:
-    """Write a case file, whole or not at all."""
-    document = {
-        "claim": claim.id,
-        "version": __version__,
-        "t": found.t,
-        "where": found.where,
-        "left": found.left,
-        "right": found.right,
-        "case": found.case.to_json(),
-    }
-    target = out / f"{claim.id}-{found.case.reading}.json"
-    part = target.with_name(f".{target.name}.part")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(document, indent=1) + "\n")
-        part.replace(target)
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror}): choose another folder."
-        ) from error
-    return target
-
-
-def replay(file: FilePath) -> dict[str, Any]:
-    """Return both sides of a case file, stored and computed again, and whether it is violated.
-
-    Raises
-    ------
-    UsageError
-        If the file is not a case file.
-    """
-    try:
-        stored: Mapping[str, Any] = json.loads(FilePath(file).read_text())
-        claim, case = claims()[stored["claim"]], Case.from_json(stored["case"])
-        wanted = {name: float(stored[name]) for name in ("left", "right")}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{file} is not a case file ({error!r}): give one that hunt wrote."
-        ) from error
-    found = worst(claim, case)
-    if found is None:
-        raise UsageError(f"{file} names a case that claim {claim.id} does not apply to.")
-    same = all(math.isclose(wanted[n], getattr(found, n), rel_tol=1e-9) for n in wanted)
-    return {
-        "claim": claim.id,
-        "reading": case.reading,
-        "t": found.t,
-        "left": found.left,
-        "right": found.right,
-        "violated": found.violated,
-        "stored": wanted,
-        "reproduced": same,
-        "case": case.to_json(),
-    }

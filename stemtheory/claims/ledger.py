@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
@@ -350,7 +350,7 @@ def assemble(rows: list[dict[str, Any]], mutants: list[dict[str, Any]] | None) -
     return document if mutants is None else {**document, "mutants": mutants}
 
 
-def surprising(row: dict[str, Any]) -> bool:
+def surprising(row: Mapping[str, Any]) -> bool:
     """Whether a row of the document is not as expected; ``undecided`` never is."""
     return bool(row["verdict"] != row["expected"] or row["verdict"] == Verdict.UNDECIDED)
 

@@ -1,0 +1,245 @@
+"""Case files: one instance of a claim with both its sides, written down to be run again.
+
+Every failure that the ledger expects has one in ``cases/``, named CLAIM-READING; the command
+``verify --replay`` computes both sides anew. The paper's lemmas speak of expectations, so the
+sides of a recorded run are averaged over its replicates before they are compared: a single lucky
+path proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+
+from stemtheory._version import __version__
+from stemtheory.claims.base import Case, Claim, Comparison, Verdict
+from stemtheory.claims.judge import RELATIVE, instances
+from stemtheory.claims.ledger import claims, one, subjects
+from stemtheory.claims.path import record
+from stemtheory.errors import UsageError
+
+SHIPPED = FilePath(__file__).with_name("cases")
+SAME = 1e-9  # how well a replay must meet the stored sides, relative to the larger of the two
+
+
+@dataclass(frozen=True)
+class Found:
+    """The worst instance of a claim on one subject: both sides at t, and left/right.
+
+    ``subject`` is the case; what is no case is named by its ``index`` in the claim's panel.
+    """
+
+    subject: Any
+    ratio: float
+    left: float
+    right: float
+    t: float | str
+    where: str
+    violated: bool
+    index: int | None = None
+
+    @property
+    def case(self) -> Case | None:
+        """The subject, if it is a case."""
+        return self.subject if isinstance(self.subject, Case) else None
+
+    def to_json(self, claim: str) -> dict[str, Any]:
+        """Return the case file."""
+        return {
+            "claim": claim,
+            "version": __version__,
+            "t": self.t,
+            "where": self.where,
+            "left": self.left,
+            "right": self.right,
+            **({"case": self.case.to_json()} if self.case else {"panel": self.index}),
+        }
+
+
+def worst(claim: Claim, subject: Any) -> Found | None:
+    """Return the worst instance of a claim on a case (or on a member of its panel), or None.
+
+    None if a premise is unmet, or if nothing stands above the resolution of floats.
+    """
+    assert claim.compare is not None
+    if any(not premise.ok for premise in claim.premises(subject)):
+        return None
+    if claim.kind in ("pathwise", "conditional"):
+        return _of_a_run(claim.compare(record(subject)), subject)
+    return _judged(claim, claim.compare(subject), subject)
+
+
+def _of_a_run(c: Comparison, case: Case) -> Found | None:
+    """Return the instance of a recorded run with the largest E left / E right."""
+    left, right, floor, t, where = _averaged(c, case.replicates)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where((left > floor) & (left > 0), left / right, -np.inf)
+    ratio = np.where((right <= 0) & (left > 2 * floor) & (left > 0), np.inf, ratio)
+    ratio = np.where(np.isfinite(left), ratio, -np.inf)
+    if not len(ratio) or np.max(ratio) == -np.inf:
+        return None
+    i = int(np.argmax(ratio))
+    broken = bool(left[i] > right[i] * (1 + RELATIVE))
+    sides = float(ratio[i]), float(left[i]), float(right[i])
+    return Found(case, *sides, t[i].item(), str(where[i]), broken)
+
+
+def _averaged(c: Comparison, replicates: int) -> tuple[Any, ...]:
+    """Return left, right, floor, t, where with the replicate axis (the second) averaged out."""
+    shape = np.broadcast_shapes(np.shape(c.left), np.shape(c.right))
+    fields = [
+        np.broadcast_to(np.asarray(v), shape) for v in (c.left, c.right, c.floor, c.t, c.where)
+    ]
+    if len(shape) == 2 and shape[1] == replicates:
+        numbers = [v.mean(axis=1) for v in fields[:3]]
+        return (*numbers, fields[3][:, 0], fields[4][:, 0])
+    return tuple(v.ravel() for v in fields)
+
+
+def _judged(claim: Claim, c: Comparison, subject: Any) -> Found | None:
+    """Return the instance with the smallest margin, judged as ``verify`` judges it."""
+    found = instances(claim, c)
+    if not len(found.margins):
+        return None
+    i = int(np.argmin(found.margins))
+    margin = float(found.margins[i])
+    return Found(
+        subject,
+        1 / margin if margin > 0 else math.inf,
+        float(found.left[i]),
+        float(found.right[i]),
+        found.t[i].item(),
+        str(found.where[i]),
+        bool(found.verdicts[i] == Verdict.VIOLATED),
+    )
+
+
+def expected_failures() -> Iterator[tuple[str, Claim, str]]:
+    """Yield (name, claim, reading) of every failure that the ledger expects."""
+    for claim in claims().values():
+        broken = {r for (r, _), v in claim.expected.items() if v == Verdict.VIOLATED}
+        for reading in claim.readings:
+            if reading in broken:
+                yield f"{claim.id}-{reading}", claim, reading
+
+
+def counterexample(claim: Claim, reading: str) -> Found:
+    """Return the plainest violated instance: of the claim's counterexamples, else of its panel."""
+    known: list[Any] = [case for case in claim.counterexamples if case.reading == reading]
+    panel = list(enumerate(known or subjects(claim, reading, "quick")))
+    found = []
+    for index, subject in panel:
+        instance = worst(claim, subject)
+        if instance is not None and instance.violated:
+            found.append(replace(instance, index=None if instance.case else index))
+    if not found:
+        raise ValueError(f"no counterexample of {claim.id} under {reading} is violated")
+    return max(found, key=lambda instance: instance.ratio)
+
+
+def build(folder: FilePath = SHIPPED) -> list[FilePath]:
+    """Write the case files of all expected failures; return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, claim, reading in expected_failures():
+        written.append(write(counterexample(claim, reading), claim.id, folder / f"{name}.json"))
+    return written
+
+
+def write(found: Found, claim: str, target: FilePath) -> FilePath:
+    """Write a case file, whole or not at all.
+
+    Raises
+    ------
+    UsageError
+        If the folder cannot be written.
+    """
+    part = target.with_name(f".{target.name}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(found.to_json(claim), indent=1, allow_nan=False) + "\n")
+        part.replace(target)
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be written ({error.strerror}): choose another folder."
+        ) from error
+    return target
+
+
+def shipped() -> dict[str, FilePath]:
+    """Return the case files that come with the package, by name."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.json"))}
+
+
+def locate(target: str) -> list[FilePath]:
+    """Return the case files meant: a file, a folder of them, a shipped one's name, or ``all``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file and no such name.
+    """
+    path, known = FilePath(target), shipped()
+    if target == "all":
+        return list(known.values())
+    if path.is_dir():
+        return sorted(path.glob("*.json"))
+    if path.exists():
+        return [path]
+    if target in known:
+        return [known[target]]
+    raise UsageError(
+        f"{target} is no case file; those that come with the package are {', '.join(known)}:"
+        " give one of them, all, a file or a folder."
+    )
+
+
+def replay(file: FilePath) -> dict[str, Any]:
+    """Return both sides of a case file, stored and computed again, and whether it is violated.
+
+    Raises
+    ------
+    UsageError
+        If the file is not a case file.
+    """
+    try:
+        stored: Mapping[str, Any] = json.loads(FilePath(file).read_text())
+        claim = one(stored["claim"])
+        wanted = {name: float(stored[name]) for name in ("left", "right")}
+        subject = _subject(claim, stored)
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise UsageError(
+            f"{file} is not a case file ({error!r}): give one that hunt wrote."
+        ) from error
+    found = worst(claim, subject)
+    if found is None:
+        raise UsageError(f"{file} names a case that claim {claim.id} does not apply to.")
+    return {
+        "name": FilePath(file).stem,
+        "claim": claim.id,
+        "reading": subject.reading if isinstance(subject, Case) else "-",
+        "t": found.t,
+        "left": found.left,
+        "right": found.right,
+        "violated": found.violated,
+        "stored": wanted,
+        "reproduced": _same(wanted, {"left": found.left, "right": found.right}),
+        "case": stored.get("case"),
+    }
+
+
+def _subject(claim: Claim, stored: Mapping[str, Any]) -> Any:
+    if "case" in stored:
+        return Case.from_json(stored["case"])
+    return subjects(claim, "literal", "quick")[int(stored["panel"])]
+
+
+def _same(stored: Mapping[str, float], computed: Mapping[str, float]) -> bool:
+    resolution = SAME * max(abs(side) for side in stored.values())
+    return all(abs(stored[name] - computed[name]) <= resolution for name in stored)
