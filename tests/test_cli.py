@@ -329,7 +329,7 @@ def test_a_violated_bound_ends_with_1(
     assert ask(capsys, "run", "geman_mcclure", code=1)["verdicts"]["stem-theorem"] == "violated"
 
 
-def test_the_negative_control_is_no_violation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_control_that_breaks_nothing_is_no_violation(capsys: pytest.CaptureFixture[str]) -> None:
     found = ask(capsys, "run", "cosine", "stem", "--sync", "overwrite", "--replicates", "2")
     unmet = "premise unmet: sync literal or average-first"
     assert set(found["verdicts"].values()) == {unmet}

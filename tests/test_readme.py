@@ -63,8 +63,9 @@ def test_commands_print_what_is_shown(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     argv = [*shown.argv, "--help"] if shown.argv[0] in LONG else shown.argv
-    assert main(argv) == 0
+    code = main(argv)
     out, err = capsys.readouterr()
+    assert code == (1 if " violated\n" in out else 0)
     assert err == ""
     assert faults(shown.output, out) == []
 
