@@ -116,7 +116,7 @@ def speed_up_beyond(nu: Fraction) -> Comparison:
     workers = [float(k) for k in np.geomspace(4e3, 2e5, 5)]
     many = {K: at_accuracy("fedavg-theorem", 1e-6, int(K), nu=float(nu)) for K in workers}
     found = [
-        fitted("gap in K", lambda K: _gap(1e11, int(K), nu), workers, rate(nu)["K"]),
+        fitted("gap in K", lambda K: _gap(1e10, int(K), nu), workers, rate(nu)["K"]),
         fitted("rounds in K", lambda K: many[K].rounds, workers, 0),
     ]
     return comparison(found)

@@ -174,7 +174,7 @@ CLAIMS = (
         label="Fig: FedAvgvsSAMVR",
         section=SECTION,
         kind="arithmetic",
-        statement="Figure 1: the surface of rounds over (b, I); its edge is bI = eps^{-1/2} = 31.6.",
+        statement="Figure 1: the surface of rounds over (b, I), with edge bI = eps^{-1/2} = 31.6.",
         formula=r"T/I = \max\{\epsilon^{-1}, (bI)^{-1}\epsilon^{-3/2}\},\ bI = \epsilon^{-1/2}",
         compare=figure,
         cases=sizes,

@@ -1,0 +1,191 @@
+"""The theorem's claims: closed forms by hand and by resampling, and the runs that break it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from stemtheory.bounds import BOUNDS, Setting
+from stemtheory.claims.base import Case, Verdict, dials
+from stemtheory.claims.exponents import Monomial, exact, fitted, in_terms, letter, solve
+from stemtheory.claims.ledger import check, claims
+from stemtheory.claims.measured import measure
+from stemtheory.claims.path import record, setting_of, square
+from stemtheory.claims.special_cases import as_printed, momentumless, shifted
+from stemtheory.claims.stem_constants import grad_norm_sum1, settings, sum_of_cubes
+from stemtheory.claims.stem_theorem import (
+    BENIGN,
+    BOTH,
+    CONTRAST,
+    G4,
+    potential,
+    potential_cases,
+    potential_terms,
+)
+from stemtheory.claims.table1 import EPSILON, printed, surface
+from stemtheory.errors import UsageError
+from stemtheory.stepsizes import Theorem
+
+T, K, eps = letter("T"), letter("K"), letter("eps")
+
+
+def test_products_of_powers() -> None:
+    product = (T / K**2) ** Fraction(1, 3) * K
+    assert product.powers == {"T": Fraction(1, 3), "K": Fraction(1, 3)}
+    assert (T / T).powers == {}
+    assert (T**0).powers == {}
+    assert in_terms(T * K, T=eps**-1) == Monomial({"K": Fraction(1), "eps": Fraction(-1)})
+
+
+def test_solving_a_rate() -> None:
+    """K^{-1} T^{-2/3} = eps gives T = K^{-3/2} eps^{-3/2}."""
+    found = solve(K**-1 * T ** Fraction(-2, 3))
+    assert found.powers == {"eps": Fraction(-3, 2), "K": Fraction(-3, 2)}
+    with pytest.raises(UsageError, match="no T in it"):
+        solve(K)
+
+
+def test_exponents_of_both_sides_are_compared() -> None:
+    assert [(e.found, e.stated) for e in exact("x", T, K)] == [(0.0, 1.0), (1.0, 0.0)]
+    slope = fitted("x", lambda x: 3 * x**-1.5, [1.0, 10.0, 100.0], Fraction(-3, 2))
+    assert slope.found == pytest.approx(-1.5, abs=1e-12)
+
+
+def test_noise_alone_fills_a_third_of_the_potential() -> None:
+    """At the minimum, without error in d_1, t = 1: left is c^2 sigma^2 eta^3/(64 L^2)."""
+    path = record(potential_cases("quick")[-1])
+    sides = potential(path)
+    s, schedule = path.setting, Theorem(1.0, path.case.K, path.case.b, path.case.I)
+    noise = schedule.c**2 * s.sigma**2 * float(schedule.eta(1.0)) ** 3 / (64 * s.L**2)
+    assert sides.left[0] == pytest.approx(noise, rel=1e-6)
+    assert sides.right[0] == pytest.approx(3 * noise)
+
+
+@pytest.mark.parametrize("reading", ["literal", "average-first", "overwrite"])
+def test_the_expected_potential_is_the_resampled_one(reading: str) -> None:
+    """E||ebar_{t+1}||^2 in closed form against 2000 replicates, 8 steps; |z| < 5: 5e-6 in all."""
+    case = Case("cosine", 2, 2, 1, 4, 2, dials(), reading=reading, replicates=2000)
+    path = record(case)
+    s, t = path.setting, path.t
+    step, _, _ = potential_terms(path)
+    eta, before = path.eta[t][:, None], path.eta[t - 1][:, None]
+    weight = s.b * s.K / (64 * s.L**2)
+    realised = path.f[t + 1] - path.f[t]
+    realised = realised + weight * (square(path.ebar[t + 1]) / eta - square(path.ebar[t]) / before)
+    realised += (27 * eta / 64 - eta**2 * s.L / 2) * path.q2[t] + eta / 2 * square(path.G[t])
+    difference = realised - step
+    z = difference.mean(axis=1) / (difference.std(axis=1, ddof=1) / math.sqrt(2000))
+    assert np.abs(z).max() < 5
+
+
+def test_running_sums_start_anew_with_every_round() -> None:
+    path = record(Case("cosine", 2, 1, 1, 3, 2, dials()))
+    step, _, number = potential_terms(path)
+    assert number.tolist() == [0, 0, 0, 1, 1, 1]
+    left = potential(path).left
+    assert left[2] == pytest.approx(step[:3].sum(axis=0))
+    assert left[3] == pytest.approx(step[3])
+    assert left[5] == pytest.approx(step[3:].sum(axis=0))
+
+
+def test_the_panel_of_settings_has_both_phases() -> None:
+    ends = [s.T / Theorem(s.L, s.K, s.b, s.I).constant_phase_end for s in settings("quick")[0]]
+    assert min(ends) < 1e-3
+    assert max(ends) > 1e3
+
+
+def test_sum_of_cubes_is_the_sum() -> None:
+    s = Setting(20_000, 1, 1.0, 1, 2.0, 1.0, 1.0, 1.0)
+    eta = Theorem(2.0, 1, 1.0, 1).eta(np.arange(1, 20_001))
+    assert sum_of_cubes(s) == pytest.approx(float((eta**3).sum()), rel=1e-12)
+
+
+def test_printed_constants_by_hand() -> None:
+    """In the constant phase 1/(eta_T T) = 16LI/T, so the noise term is 16 * 128^2/4 I/T log."""
+    s = Setting(4_000, 4, 2.0, 5, 3.0, 1.0, 1.0, 1.0)
+    log = math.log(4_001)
+    assert grad_norm_sum1(s)["variance"] == pytest.approx(256**2 * 5 / 4_000 * log)
+    assert grad_norm_sum1(s)["heterogeneity"] == pytest.approx(256**2 * 4 / 4_000 * log)
+    assert grad_norm_sum1(s)["initial_batch"] == pytest.approx(8 * 5 / 4_000)
+    assert grad_norm_sum1(s)["gap"] == pytest.approx(32 * 3 * 5 / 4_000)
+
+
+def bound(name: str, case: Case) -> float:
+    return BOUNDS[name].value(setting_of(case))
+
+
+@pytest.mark.parametrize(
+    ("reading", "low", "high"),
+    [("literal", 0.0, 0.2), ("average-first", 0.0, 0.2), ("overwrite", 1.4, 2.0)],
+)
+def test_one_run_tells_the_readings_apart(reading: str, low: float, high: float) -> None:
+    """19000 noise-free steps: 283 against 185 under overwrite, 24 where the algorithm is right."""
+    case = replace(CONTRAST, reading=reading)
+    assert low < measure(case).mean / bound("stem-theorem", case) < high
+
+
+def test_both_gradients_at_averaged_points_break_the_theorem_too() -> None:
+    assert measure(BOTH).mean > 1.5 * bound("stem-theorem", BOTH)
+    fine = replace(BOTH, reading="literal")
+    assert measure(fine).mean < 0.2 * bound("stem-theorem", fine)
+
+
+def test_the_benign_run_breaks_the_intermediate_bound_alone() -> None:
+    """x_1 is the minimum and there is no noise: only the persistent bias of overwrite moves it."""
+    assert measure(BENIGN).mean > 1.5 * bound("stem-intermediate", BENIGN)
+    assert measure(BENIGN).mean < bound("stem-theorem", BENIGN)
+    fine = replace(BENIGN, reading="literal")
+    assert measure(fine).mean < 0.5 * bound("stem-intermediate", fine)
+
+
+@pytest.mark.slow
+def test_the_published_counterexample() -> None:
+    """K = 16, b = 64, I = 4, T = 120000, h = .005, x1 = 20, zeta = 2: 1305 against 77.2."""
+    assert measure(G4).mean == pytest.approx(1305, rel=0.01)
+    assert bound("stem-theorem", G4) == pytest.approx(77.2, abs=0.05)
+
+
+@pytest.mark.parametrize(("name", "least"), [("M7", 3), ("M7b", 5)])
+def test_the_bounds_hold_where_they_say_something(name: str, least: int) -> None:
+    """Low-noise runs make the printed theorem hold without being vacuous."""
+    rows = {row.reading: row for row in check(claims()[name])}
+    for reading in ("literal", "average-first"):
+        assert rows[reading].verdict == Verdict.HOLDS
+        assert rows[reading].cells["holds"] >= least
+        assert rows[reading].cells["vacuous"] >= 1
+    for reading in ("overwrite", "average-both"):
+        assert rows[reading].verdict == rows[reading].expected == Verdict.VIOLATED
+
+
+def test_a_measured_run_needs_the_clock_at_one() -> None:
+    with pytest.raises(UsageError, match="clock"):
+        measure(Case("cosine", 2, 1, 1, 2, 2, clock=5.0))
+
+
+def test_stem_without_momentum_is_fedavg_one_step_later() -> None:
+    """2e-16 with the shift; without it the runs part once workers have drifted."""
+    several = [case for case in momentumless("quick") if case.I > 1 and case.K > 1]
+    for case in several:
+        path = record(case)
+        assert as_printed(path).left.max() > 1e-3
+        assert shifted(path).left.max() < 1e-12
+        assert shifted(path, 0).left.max() > 1e-3
+
+
+def test_figure_one() -> None:
+    """At eps = 1e-3 both branches meet at bI = 31.6: 1000 rounds and 31623 samples."""
+    edge = EPSILON**-0.5
+    assert edge == pytest.approx(31.6, abs=0.05)
+    rounds, samples = surface(np.array([1.0, edge, 1000.0]))
+    assert rounds == pytest.approx([31_623, 1_000, 1_000], rel=1e-4)
+    assert samples == pytest.approx([31_623, 31_623, 1e6], rel=1e-4)
+
+
+def test_table_one_at_the_ends() -> None:
+    ends = printed(Fraction(0))["STEM"], printed(Fraction(1))["STEM"]
+    assert (ends[0].b, ends[0].I) == (Fraction(-1, 2), 0)
+    assert (ends[1].b, ends[1].I) == (0, Fraction(-1, 2))
