@@ -189,7 +189,8 @@ SHAKEN = Case(
 
 def step_cases(level: str) -> tuple[Case, ...]:
     """Return the path panel, the decaying phase, sync batches and the nearly sharp runs."""
-    batches = [replace(case, sync_batch=3) for case in path_cases(level)[6:18:3]]
+    noisy = [c for c in path_cases(level) if c.I > 1 and c.K > 1 and dict(c.dials).get("sigma")]
+    batches = [replace(case, sync_batch=3) for case in noisy[:4]]
     decaying = [replace(FIRST_ERROR, clock=1e6), replace(STEEP, I=4, clock=1e9)]
     return (
         *path_cases(level),
