@@ -32,7 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("margins", "trace_files", "contract", "bound_report", "hitting"),
     ("claims",),
     ("experiment",),
-    ("formula", "ledger_reasons"),
+    ("formula", "pages", "ledger_rows"),
     ("drawing", "report", "problem_pages", "ledger_plot", "ledger_report", "findings"),
     ("inventory",),
 )

@@ -15,7 +15,7 @@ from stemtheory import catalogue, drawing, report
 from stemtheory.drawing import Figure
 from stemtheory.errors import UsageError
 from stemtheory.margins import Margin, margins
-from stemtheory.report import Column, Section, Table, shown
+from stemtheory.pages import Column, Section, Table, shown
 from stemtheory.trace import Trace
 
 AWKWARD = "a|b & <c> 50% #_{x}^~\\"
