@@ -204,14 +204,13 @@ def step_cases(level: str) -> tuple[Case, ...]:
 
 
 def round_cases(level: str) -> tuple[Case, ...]:
-    """Return the runs without noise, some with it and 64 replicates, and the nearly sharp one."""
+    """Return the runs without noise, some with it and 64 replicates, and the nearly sharp ones."""
     panel = [case for case in path_cases(level) if case.I > 1]
     still = [case for case in panel if dict(case.dials).get("sigma") == 0]
     noisy = [replace(case, replicates=64) for case in panel if case not in still]
-    every = 3 if level == "quick" else 1
     return (
         *still,
-        *noisy[::every],
+        *noisy[::3],
         replace(STEEP, replicates=64),
         replace(STEEP, replicates=64, sync_batch=3),
         SHARP,
