@@ -52,7 +52,7 @@ CORRELATED = Case(
 
 def run_cases(level: str) -> tuple[Case, ...]:
     """Return runs long enough for the bounds to say something, and the three sharp ones."""
-    rounds, R = {"quick": (400, 8), "default": (1000, 32), "full": (4000, 64)}[level]
+    rounds, R = {"quick": (400, 32), "default": (1000, 32), "full": (4000, 64)}[level]
     quiet, plain = dials(sigma=0.05, zeta=0.2), dials(sigma=0.2, zeta=1.0)
     return (
         Case("cosine", 2, 2, 1, 2, rounds, quiet, replicates=R),
