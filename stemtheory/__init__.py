@@ -10,7 +10,17 @@ from stemtheory import bounds
 from stemtheory._version import __version__
 from stemtheory.catalogue import load_problem
 from stemtheory.errors import UsageError
+from stemtheory.experiment.run import SweepResult, run_sweep
 from stemtheory.simulate import simulate
 from stemtheory.trace import Trace
 
-__all__ = ["Trace", "UsageError", "__version__", "bounds", "load_problem", "simulate"]
+__all__ = [
+    "SweepResult",
+    "Trace",
+    "UsageError",
+    "__version__",
+    "bounds",
+    "load_problem",
+    "run_sweep",
+    "simulate",
+]

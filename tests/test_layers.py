@@ -28,7 +28,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("settings", "trace"),
     ("array_engine", "fused"),
     ("simulate", "walk"),
-    ("bound_formulas", "stem_bounds", "fedavg_bounds", "bounds", "inversion", "table1", "moments"),
+    ("bound_formulas", "stem_bounds", "fedavg_bounds", "bounds", "inversion", "table1"),
+    ("linear_model", "moment_maps", "moment_run", "moments"),
     ("margins", "trace_files", "contract", "bound_report", "hitting"),
     ("claims",),
     ("experiment",),
@@ -38,7 +39,16 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
 ENTRIES = ("problems", "figures", "sweeps")
-TOP = ("cli", "cli_options", "console", "display", "__main__", "cli_claims", "display_claims")
+TOP = (
+    "cli",
+    "cli_options",
+    "console",
+    "display",
+    "__main__",
+    "cli_claims",
+    "display_claims",
+    "cli_sweeps",
+)
 
 FORBIDDEN_MODULES = {
     "random": "draw from a stream with an address (stemtheory.streams)",

@@ -1,0 +1,208 @@
+"""Reported points and the cells behind them: points that coincide share one cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from stemtheory.algorithms import ALGORITHMS
+from stemtheory.errors import UsageError, choice
+from stemtheory.experiment.cells import OWN_COLUMN, Cell, Method, Pairs, Task, pairs
+from stemtheory.experiment.spec import Algorithm, Spec
+from stemtheory.settings import Sizes, resolve_schedule, resolve_sizes
+from stemtheory.simulate import DTYPES, ENGINES
+
+DEFAULTS: Mapping[str, Any] = {
+    "problem": "cosine",
+    "dim": 8,
+    "T": 4096,
+    "replicates": 32,
+    "seed": 0,
+    "x1": 1.0,
+    "schedule": "theorem",
+    "sync": "literal",
+    "sync_batch": 1,
+    "dtype": "float64",
+    "engine": "auto",
+    "backend": "auto",
+    "noise_source": "device",
+    "per_sample": False,
+}
+NO_CURVE = "b, I given"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What ``auto`` stands for in this sweep; it is settled once and kept in the store."""
+
+    engine: str
+    backend: str
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One reported point: where it stands in the sweep, and the cell that holds its numbers.
+
+    ``nu`` is None where b and I were given; ``clipped`` marks a T too short for the curve.
+    """
+
+    grid: str
+    label: str
+    algorithm: str
+    epsilon: float | None
+    nu: float | None
+    T_requested: int
+    clipped: bool
+    cell: Cell
+
+    @property
+    def curve(self) -> str:
+        """A name for nu that is never missing, so that no grouping drops a row."""
+        return NO_CURVE if self.nu is None else f"nu = {self.nu:g}"
+
+
+def points(spec: Spec, machine: Machine) -> Iterator[Point]:
+    """Yield every reported point, grid by grid and algorithm by algorithm.
+
+    Raises
+    ------
+    UsageError
+        For settings that do not add up, with the grid and its line.
+    """
+    for grid in spec.grids:
+        for label in grid.algorithms:
+            algorithm = spec.algorithms[label]
+            fixed = {**DEFAULTS, **spec.settings, **algorithm.settings}
+            make: _Maker | None = None
+            try:
+                for own in grid.settings(algorithm.name):
+                    make = make or _Maker(grid.name, algorithm, fixed, tuple(own), machine)
+                    yield make.point(own)
+            except UsageError as error:
+                raise spec.refuse_grid(grid.name, error) from error
+
+
+def _layered(fixed: Mapping[str, Any], own: Collection[str]) -> dict[str, Any]:
+    """Return the fixed settings; a grid's nu, b or I replaces whichever of them was fixed."""
+    gone = ("b", "I") if "nu" in own else ("nu",) if "b" in own or "I" in own else ()
+    return {name: value for name, value in fixed.items() if name not in gone}
+
+
+class _Maker:
+    """Makes the points of one grid and algorithm; what does not vary is worked out once."""
+
+    def __init__(
+        self,
+        grid: str,
+        algorithm: Algorithm,
+        fixed: Mapping[str, Any],
+        axes: tuple[str, ...],
+        machine: Machine,
+    ) -> None:
+        self.grid, self.algorithm, self.machine = grid, algorithm, machine
+        self.fixed = _layered(fixed, axes)
+        runs = ("replicates", "seed", "precision", "record", "epsilon")
+        self.run_axes = [name for name in axes if name in runs]
+        self.other_axes = [name for name in axes if name not in runs]
+        self.settled: dict[tuple[Any, ...], tuple[Task, Method, Sizes]] = {}
+
+    def point(self, own: Mapping[str, Any]) -> Point:
+        """Return the point at the values ``own`` of the axes."""
+        key = tuple([own[name] for name in self.other_axes])
+        # to a cache true is 1: the types tell them apart
+        key += tuple([type(value) for value in key])
+        found = self.settled.get(key)
+        if found is None:
+            found = self.settled[key] = self._settle({**self.fixed, **own})
+        task, method, sizes = found
+        run = {**self.fixed, **{name: own[name] for name in self.run_axes}}
+        cell = Cell(
+            task,
+            method,
+            sizes.T,
+            sizes.b,
+            sizes.I,
+            sizes.B,
+            run["replicates"],
+            run["seed"],
+            run.get("precision"),
+            run.get("record", 0),
+        )
+        return Point(
+            self.grid,
+            self.algorithm.label,
+            self.algorithm.name,
+            run.get("epsilon"),
+            sizes.nu,
+            sizes.T_requested,
+            sizes.clipped,
+            cell,
+        )
+
+    def _settle(self, s: Mapping[str, Any]) -> tuple[Task, Method, Sizes]:
+        """Check everything that a point is made of, before anything runs."""
+        name = self.algorithm.name
+        K = s.get("K", ALGORITHMS[name].pin("K") or 4)
+        dials = _group(s, "dials", OWN_COLUMN)
+        truths = tuple(isinstance(value, bool) for _, value in dials)
+        task, L, sigma = _task(s["problem"], int(K), s["dim"], dials, truths)
+        method = _method(
+            ALGORITHMS[name].base,
+            s["sync"],
+            s["sync_batch"],
+            s["schedule"],
+            _group(s, "schedule_options"),
+            s["x1"],
+            s["dtype"],
+            self.machine.engine if s["engine"] == "auto" else s["engine"],
+            self.machine.backend if s["backend"] == "auto" else s["backend"],
+            s["noise_source"],
+            s["per_sample"],
+        )
+        given = {key: s.get(key) for key in ("b", "I", "nu", "B")}
+        sizes = resolve_sizes(name, task.K, L, T=s["T"], **given)
+        options = dict(method.schedule_options)
+        resolve_schedule(name, method.schedule, sizes, L, sigma, options)
+        return task, method, sizes
+
+
+def _group(s: Mapping[str, Any], group: str, more: tuple[str, ...] = ()) -> Pairs:
+    """Return the settings ``group.NAME``, and those in ``more``, by plain name."""
+    start = f"{group}."
+    found = {key[len(start) :]: value for key, value in s.items() if key.startswith(start)}
+    return pairs(found | {key: s[key] for key in more if key in s})
+
+
+@lru_cache(maxsize=4096)
+def _task(
+    problem: str, K: int, dim: int, given: Pairs, truths: tuple[bool, ...]
+) -> tuple[Task, float, float]:
+    """Return the task with the dials that every problem has filled in, L and sigma.
+
+    So a default and the same value written out are one cell. ``truths`` tells true from 1, which
+    are equal to a cache.
+    """
+    del truths
+    task = Task(problem, K, dim, given)
+    found = task.load().dials
+    filled = {name: found[name] for name in OWN_COLUMN if name in found}
+    full = Task(problem, K, dim, pairs({**dict(given), **filled}))
+    constants = task.load().constants()
+    sigma = constants.sigma if math.isfinite(constants.sigma) else float(found["sigma"])
+    return (full if full.load().dials == found else task), constants.L, sigma
+
+
+@lru_cache(maxsize=4096)
+def _method(*fields: Any) -> Method:
+    method = Method(*fields)
+    choice("engine", method.engine, ENGINES)
+    choice("dtype", method.dtype, DTYPES)
+    choice("noise_source", method.noise_source, ("device", "host"))
+    ALGORITHMS[method.algorithm].make(method.sync, method.sync_batch)
+    if method.backend != "numpy":
+        return method
+    # On the host both sources are one; they must not make two cells of one run.
+    return replace(method, noise_source="host")

@@ -1,0 +1,44 @@
+"""SIGINT and SIGTERM ask a sweep to end after what is in flight; a second one ends it at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+
+class Stop:
+    """A context in which a signal only sets ``number``; elsewhere than in the main thread nothing.
+
+    The handlers that were installed before are back on leaving, and get the second signal.
+    """
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __bool__(self) -> bool:
+        """Whether a signal came."""
+        return self.number is not None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.number is not None:
+            signal.signal(number, self._before[number])
+            signal.raise_signal(number)
+        self.number = number
