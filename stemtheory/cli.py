@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from stemtheory import cli_claims, cli_sweeps, console, display
 from stemtheory import cli_options as o
-from stemtheory import console, display
 from stemtheory._version import __version__
 from stemtheory.errors import choice, whole
 
@@ -223,3 +223,7 @@ def reproduce(
     result = report.reproduce(mode=o.mode(quick, full), out=out, progress=console.note)
     console.emit(result, json, lambda: display.show_report(result))
     return int(bool(result["verify"].get("unexpected")))
+
+
+cli_claims.register(app)
+cli_sweeps.register(app)

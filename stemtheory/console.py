@@ -112,11 +112,23 @@ def emit(document: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -
         show()
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
-    """Print a table; columns whose cells are all numbers are aligned to the right."""
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    title: str = "",
+    cut: Sequence[str] = (),
+) -> None:
+    """Print a table; columns whose cells are all numbers are aligned to the right.
+
+    Cells of the columns in ``cut`` keep to one line, with an ellipsis where they are too long.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
+
+    def cell_text(value: object, one_line: bool) -> Text:
+        text = number(value)
+        return Text(text, no_wrap=True, overflow="ellipsis") if one_line else Text(text)
 
     grid = Table(
         title=title or None,
@@ -128,9 +140,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
     )
     for i, name in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[i], int | float | None) for row in rows)
-        grid.add_column(name, justify="right" if numeric else "left", no_wrap=i == 0)
+        fixed = i == 0 or (bool(cut) and name not in cut)
+        grid.add_column(name, justify="right" if numeric else "left", no_wrap=fixed)
     for row in rows:
-        grid.add_row(*(Text(number(cell)) for cell in row))
+        grid.add_row(*(cell_text(c, name in cut) for name, c in zip(columns, row, strict=True)))
     _print(grid)
 
 

@@ -192,6 +192,7 @@ def outline(vertices: Any, codes: Any) -> str:
 def readable(formula: str) -> str:
     r"""Return the formula in the part of LaTeX that mathtext reads: \tfrac1K is \frac{1}{K}."""
     text = re.sub(r"\\[td]frac", r"\\frac", formula)
+    text = re.sub(r"\\sqrt\s*([A-Za-z0-9]|\\[A-Za-z]+)", r"\\sqrt{\1}", text)
     text = re.sub(r"\\frac\s*(\d|[A-Za-z])", r"\\frac{\1}", text)
     return re.sub(r"(\\frac\{[^{}]\})\s*(\\[A-Za-z]+|\w)", r"\1{\2}", text)
 

@@ -1,0 +1,50 @@
+"""One claim in full: what it says, when, what was found, and what wrong versions it rejects."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from stemtheory.claims.base import Claim
+from stemtheory.claims.casefiles import shipped
+from stemtheory.claims.ledger import check, one, row_json, subjects
+
+
+def explain(name: str) -> dict[str, Any]:
+    """Return what a claim says, its premises, quick verdicts, counterexamples, repair and mutants.
+
+    Raises
+    ------
+    UsageError
+        For an unknown claim.
+    """
+    claim = one(name)
+    return {
+        "id": claim.id,
+        "label": claim.label,
+        "section": claim.section,
+        "kind": claim.kind,
+        "statement": claim.statement,
+        "formula": claim.formula,
+        "readings": list(claim.readings),
+        "premises": premises(claim),
+        "rows": [row_json(row) for row in check(claim)],
+        "counterexamples": counterexamples(claim),
+        "reason": claim.reason,
+        "repair": claim.repair,
+        "mutants": [mutant.name for mutant in claim.mutants] if claim.compare else [],
+    }
+
+
+def premises(claim: Claim) -> list[str]:
+    """Return the names of the claim's premises, as its quick panel states them."""
+    if claim.compare is None:
+        return []
+    panel = [subject for r in claim.readings for subject in subjects(claim, r, "quick")]
+    return list(dict.fromkeys(p.name for subject in panel for p in claim.premises(subject)))
+
+
+def counterexamples(claim: Claim) -> list[dict[str, Any]]:
+    """Return the shipped case files of a claim, each with its name."""
+    stored = ((name, json.loads(path.read_text())) for name, path in shipped().items())
+    return [{"name": name, **case} for name, case in stored if case["claim"] == claim.id]

@@ -1,0 +1,167 @@
+"""The ledger's rows as a reader sees them: readings put together, one line of reason each.
+
+synchronisation   what each reading of the listing breaks, as a matrix, and the repaired chain
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from stemtheory.claims.base import ALL_READINGS, Case, Claim, Verdict
+from stemtheory.claims.judge import combine
+from stemtheory.claims.ledger import surprising
+
+Json = Mapping[str, Any]
+READINGS = ("literal", "average-first", "overwrite", "average-both")
+# The lines of the proof that a synchronisation touches, in the order of the proof.
+PRINTED = {
+    "M1": "error accumulation",
+    "M2": "descent",
+    "M3": "gradient error contraction",
+    "M5": "gradient consensus",
+    "M7b": "intermediate bound",
+    "M7": "theorem, explicit constants",
+}
+TIGHT = 1.01
+MOST = 1e9  # a larger factor means that the right side is nothing but rounding
+
+
+@dataclass(frozen=True)
+class Line:
+    """Rows of one claim that say the same of several readings."""
+
+    id: str
+    readings: tuple[str, ...]
+    where: str
+    verdict: str
+    expected: str
+    margin: float | None
+    reason: str
+
+    @property
+    def unexpected(self) -> bool:
+        """Whether the ledger did not expect this verdict."""
+        return surprising({"verdict": self.verdict, "expected": self.expected})
+
+    @property
+    def place(self) -> str:
+        """What the row is about, in words: the readings and the kind of step."""
+        readings = "" if self.readings in (("-",), ("literal",)) else ", ".join(self.readings)
+        readings = "all readings" if set(ALL_READINGS) <= set(self.readings) else readings
+        where = {"all": "", "sync": "sync", "off-sync": "off sync"}[self.where]
+        return ", ".join(part for part in (where, readings) if part)
+
+
+def lines(rows: Sequence[Json], known: Mapping[str, Claim]) -> list[Line]:
+    """Return rows of the document, those with one verdict at one place put together."""
+    groups: dict[tuple[str, ...], list[Json]] = {}
+    for row in rows:
+        key = (row["id"], row["where"], row["verdict"], row["expected"])
+        groups.setdefault(key, []).append(row)
+    return [_line(known[key[0]], group) for key, group in groups.items()]
+
+
+def _line(claim: Claim, group: Sequence[Json]) -> Line:
+    worst = min(group, key=lambda row: float("inf") if row["margin"] is None else row["margin"])
+    readings = tuple(row["reading"] for row in group)
+    first = group[0]
+    return Line(
+        first["id"],
+        readings,
+        first["where"],
+        first["verdict"],
+        first["expected"],
+        worst["margin"],
+        reason(claim, worst),
+    )
+
+
+def reason(claim: Claim, row: Json) -> str:
+    """Return one line that says why a row has its verdict."""
+    verdict = row["verdict"]
+    if surprising(row):
+        return f"UNEXPECTED, the ledger expects {row['expected']}: {at(row, full=True)}"
+    if verdict == Verdict.NOT_CHECKABLE:
+        return claim.reason
+    if verdict == Verdict.INAPPLICABLE:
+        return f"premise unmet: {', '.join(row['unmet'])}"
+    if verdict == Verdict.VIOLATED:
+        return f"as expected, {excess(row['margin'])}, {at(row)}"
+    if row["margin"] is None:
+        return "nothing on the left side above rounding"
+    tight = "attained, " if 1 - 1e-6 <= row["margin"] < TIGHT else ""
+    return f"{tight}{at(row)}"
+
+
+def at(row: Json, full: bool = False) -> str:
+    """Return where the smallest margin was: the iteration and the case, ``full`` with its dials."""
+    worst = row["worst"]
+    if not worst:
+        return ""
+    t = worst["t"] if isinstance(worst["t"], str) else f"t = {worst['t']:g}"
+    if not worst.get("case"):
+        return t
+    case = Case.from_json(worst["case"])
+    return f"{t}, {case.short() if full else f'{case.problem} K={case.K} b={case.b:g} I={case.I}'}"
+
+
+def excess(margin: float | None) -> str:
+    """Return how far a violated row is from holding: left over right, or its like."""
+    if margin is None or margin < 1 / MOST:
+        return "right side 0"
+    return f"exceeded x{1 / margin:.3g}" if margin < 0.9 else f"exceeded x{1 / margin:.6g}"
+
+
+class Repaired(NamedTuple):
+    """One line of the repaired chain: its readings, verdict and smallest margin."""
+
+    id: str
+    statement: str
+    readings: str
+    verdict: str
+    margin: float | None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What each reading does to each printed line, and the lines of the repaired chain."""
+
+    printed: tuple[tuple[str, str, dict[str, str]], ...]
+    repaired: tuple[Repaired, ...]
+
+
+def matrix(document: Json, known: Mapping[str, Claim]) -> Matrix:
+    """Return the synchronisation matrix of a document that holds those claims."""
+    by_claim: dict[str, list[Json]] = {}
+    for row in document["claims"]:
+        by_claim.setdefault(row["id"], []).append(row)
+    printed = tuple(
+        (name, title, {reading: _cell(by_claim[name], reading) for reading in READINGS})
+        for name, title in PRINTED.items()
+        if name in by_claim
+    )
+    rest = ((known[name], rows) for name, rows in by_claim.items() if name not in PRINTED)
+    return Matrix(printed, tuple(_repaired(claim, rows) for claim, rows in rest))
+
+
+def _repaired(claim: Claim, rows: Sequence[Json]) -> Repaired:
+    margins = [row["margin"] for row in rows if row["margin"] is not None]
+    readings = "any" if claim.readings == ("literal",) else ", ".join(claim.readings)
+    readings = "all" if set(ALL_READINGS) <= set(claim.readings) else readings
+    verdict = combine(row["verdict"] for row in rows)
+    return Repaired(claim.id, claim.statement, readings, verdict, min(margins, default=None))
+
+
+def _cell(rows: Sequence[Json], reading: str) -> str:
+    """Return 'holds', or where and how badly a line fails under a reading."""
+    mine = [row for row in rows if row["reading"] == reading]
+    broken = [row for row in mine if row["verdict"] == Verdict.VIOLATED]
+    if broken:
+        worst = min(broken, key=lambda row: -1.0 if row["margin"] is None else row["margin"])
+        place = {"all": "", "sync": " at a sync", "off-sync": " off a sync"}[worst["where"]]
+        far = excess(worst["margin"]).removeprefix("exceeded ")
+        return f"FAILS{place}, {far}"
+    verdicts = {row["verdict"] for row in mine}
+    return ", ".join(sorted(verdicts)) or "-"
