@@ -192,7 +192,7 @@ def test_dials_are_reported_as_numbers_and_names(heterogeneity: str) -> None:
 
 
 def test_parts_without_L_give_the_noise_an_equal_share() -> None:
-    """With c and Z fixed and neither L nor L_n, L_n = c + Z: nothing is declared below its parts."""
+    """With c and Z fixed and neither L nor L_n, L_n = c + Z: L is not below its parts."""
     problem = load_problem("quadratic", h=0.1, het_frequency=0.85, zeta=2.0, sigma=1e-4, dim=1)
     dials = problem.dials
     assert dials["noise_smoothness"] == pytest.approx(0.95, rel=1e-12)

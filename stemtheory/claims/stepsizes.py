@@ -107,7 +107,7 @@ def difference(g: Grid) -> Floats:
 
 
 def step_difference(g: Grid) -> Comparison:
-    """SCH8: 1/eta_t - 1/eta_{t-1} <= 2^{2/3} s^2 eta_t^2/(3 kbar^3) <= s^2 eta_t/(24 kbar^3 L I)."""
+    """SCH8: 1/eta_t - 1/eta_{t-1} <= 2^{2/3} s^2 eta_t^2/(3 k^3) <= s^2 eta_t/(24 k^3 L I)."""
     ratio = g.sigma**2 / kbar(g) ** 3
     middle = 2 ** (2 / 3) * ratio / 3 * eta(g) ** 2
     last = ratio / (24 * g.L * g.I) * eta(g)
