@@ -12,16 +12,27 @@ from stemtheory.errors import UsageError, choice
 from stemtheory.oracle import Problem
 
 
-def names(folder: str) -> list[str]:
-    """Return the names of all entries of one catalogue folder, sorted.
+def names(folder: str, *, data: bool = False) -> list[str]:
+    """Return the names of the entries of one catalogue folder, sorted.
 
     ``problems`` and ``figures`` hold one Python module per entry, ``sweeps`` one TOML file.
+    Problems on data sets, which may be missing and whose constants are only estimated, are left
+    out unless ``data``; they can be loaded by name all the same.
     """
     package = importlib.import_module(f"stemtheory.{folder}")
     if folder == "sweeps":
         return sorted(p.stem for root in package.__path__ for p in Path(root).glob("*.toml"))
-    found = (module.name for module in pkgutil.iter_modules(package.__path__))
-    return sorted(name for name in found if not name.startswith("_"))
+    modules = (module.name for module in pkgutil.iter_modules(package.__path__))
+    found = sorted(name for name in modules if not name.startswith("_"))
+    if folder == "problems" and not data:
+        return [name for name in found if not needs_data(name)]
+    return found
+
+
+def needs_data(name: str) -> bool:
+    """Return whether a problem of the catalogue is about a data set that may not be there."""
+    entry = importlib.import_module(f"stemtheory.problems.{name}").ENTRY
+    return bool(getattr(entry, "needs_data", False))
 
 
 def problem_entry(name: str) -> Any:
@@ -34,7 +45,7 @@ def problem_entry(name: str) -> Any:
     """
     if ":" in name:
         return user_entry(name)
-    choice("problem", name, names("problems"))
+    choice("problem", name, names("problems", data=True))
     return importlib.import_module(f"stemtheory.problems.{name}").ENTRY
 
 

@@ -66,7 +66,7 @@ def _version(name: str) -> str | None:
 
 def _problems() -> Rows:
     rows = []
-    for name in catalogue.names("problems"):
+    for name in catalogue.names("problems", data=True):
         entry = catalogue.problem_entry(name)
         summary = getattr(entry, "summary", "") or _first_line(name, "problems")
         dials = {**getattr(entry, "own_dials", {}), **getattr(entry, "aliases", {})}
@@ -74,12 +74,18 @@ def _problems() -> Rows:
             {
                 "name": name,
                 "summary": summary,
-                "nonconvex": entry(K=1, dim=1).nonconvex,
+                "nonconvex": _is_nonconvex(entry),
                 "formula": getattr(entry, "formula", ""),
                 "own_dials": sorted(dials),
             }
         )
     return rows
+
+
+def _is_nonconvex(entry: Any) -> bool:
+    """Return it as declared where making the problem needs data, else of the smallest one."""
+    declared = getattr(entry, "needs_data", False)
+    return bool(entry.nonconvex if declared else entry(K=1, dim=1).nonconvex)
 
 
 def _algorithms() -> Rows:
