@@ -16,7 +16,7 @@ import numpy as np
 
 from stemtheory.errors import UsageError
 
-SIZE = 15.0  # of the letters, in CSS pixels
+SIZE = 16.0  # of the letters, in CSS pixels
 WIDEST = 560.0  # of a line, likewise
 GAP = 3.0  # above and below a line
 BREAKS = (r"\leq", r"\geq", r"\neq", r"\Rightarrow", r"\approx", r"\Leftrightarrow", *"=+-<>")
