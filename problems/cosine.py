@@ -21,7 +21,8 @@ from stemtheory.separable import Family
 
 def loss(x: Any, weight: Any, rho: Any, ripple: Any, rest: Any) -> Any:
     """Return weight (rho x^2/2 + (1 - rho)(1 - cos w x)/w^2), with rest = (1 - rho)/w."""
-    return weight * (rho * x * x / 2 + rest * (1 - np.cos(ripple * x)) / ripple)
+    dip = np.sin(ripple * x / 2)  # 1 - cos w x = 2 sin^2(w x/2), exact near 0
+    return weight * (rho * x * x / 2 + 2 * rest * dip * dip / ripple)
 
 
 def slope(x: Any, weight: Any, rho: Any, ripple: Any, rest: Any) -> Any:

@@ -1,0 +1,113 @@
+"""The hunt rediscovers from a cold start what the ledger knows, and breaks no claim that holds.
+
+Budgets are seconds of search and never asserted; each hunt ends as soon as it has what it seeks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stemtheory.catalogue import load_problem
+from stemtheory.claims.base import Case, Claim, Comparison
+from stemtheory.claims.casefiles import Found, replay, worst
+from stemtheory.claims.hunt import BOX, decode, hunt, shrink
+from stemtheory.claims.ledger import claims
+from stemtheory.cli import main
+from stemtheory.errors import UsageError
+
+BUDGET = 120.0  # on two cores; either failure is found in a few seconds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("claim", "reading"), [("M3", "overwrite"), ("M2", "literal")])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_cold_start_finds_what_a_synchronisation_breaks(
+    claim: str, reading: str, seed: int, tmp_path: Path
+) -> None:
+    found = hunt(claim, reading=reading, budget=BUDGET, seed=seed, out=tmp_path)
+    assert found["violated"]
+    assert found["left"] > found["right"]
+    assert found["where"] == "sync"
+    again = replay(Path(found["case_file"]))
+    assert again["violated"]
+    assert again["reproduced"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("claim", "reading"), [("M3-R", "literal"), ("M2b", "overwrite")])
+def test_a_claim_that_holds_is_not_broken(claim: str, reading: str, tmp_path: Path) -> None:
+    found = hunt(claim, reading=reading, budget=4.0, out=tmp_path)
+    assert not found["violated"]
+    assert 0.05 < found["best_ratio"] <= 1
+    assert found["evaluations"] > 10
+    assert replay(Path(found["case_file"]))["reproduced"]
+
+
+def test_every_corner_of_the_box_is_a_case() -> None:
+    low, high = np.array(BOX).T
+    rng = np.random.default_rng(5)
+    corners = [np.where(rng.random(len(BOX)) < 0.5, low, high) for _ in range(60)]
+    inside = [low + (high - low) * rng.random(len(BOX)) for _ in range(60)]
+    for point in (*corners, *inside):
+        case = decode(point, "literal")
+        assert case.T <= 200 or case.rounds == 1
+        assert case.I >= 2
+        assert case.replicates >= 1
+
+
+def test_shrinking_keeps_the_violation_and_makes_it_plainer() -> None:
+    claim = claims()["M3"]
+    (known, *_) = [case for case in claim.counterexamples if case.reading == "overwrite"]
+    start = worst(claim, replace(known, rounds=2))
+    assert start is not None
+    assert start.violated
+    end = shrink(claim, start)
+    assert end.violated
+    assert end.subject.rounds <= 2
+    assert end.subject.K <= known.K
+    assert end.ratio >= min(1.5, start.ratio)
+
+
+def test_a_claim_true_on_average_is_no_find() -> None:
+    """One lucky replicate exceeds the bound, the mean does not."""
+
+    def compare(path: Any) -> Comparison:
+        left = np.ones((path.T, path.case.replicates))
+        left[:, 0] = 3.0
+        return Comparison(left, np.full_like(left, 2.0))
+
+    claim = Claim("X", "x", "x", "pathwise", "s", "f", compare=compare)
+    found = worst(claim, Case("cosine", 2, 1, 1, 2, 1, replicates=8))
+    assert isinstance(found, Found)
+    assert not found.violated
+    assert found.left == 1.25
+
+
+@pytest.mark.parametrize("name", ["U2", "M7", "D1"])
+def test_claims_that_are_not_decided_path_by_path_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="can be hunted"):
+        hunt(name)
+
+
+def test_an_expected_failure_ends_with_0(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    argv = ["hunt", "M3", "--sync", "overwrite", "--budget", "120", "--out", str(tmp_path)]
+    assert main(argv) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "VIOLATED" in out
+    assert "M3-overwrite.json" in out
+
+
+def test_the_cosine_loss_is_exact_near_its_minimum() -> None:
+    """1 - cos w x taken literally would lose the digits that a descent near 0 is made of."""
+    problem = load_problem("cosine", 1, 1, sigma=0.0, zeta=0.0)
+    x = 1e-6
+    value = float(problem.value(np.array([x])))
+    assert value == pytest.approx(x * x / 2, rel=1e-11)  # f = c x^2/2 - O(x^4), c = L = 1
