@@ -152,7 +152,9 @@ def constant_until(schedule: Schedule, T: int) -> int:
     def same(t: int) -> bool:
         return (float(schedule.eta(float(t))), float(schedule.momentum(t + 1.0))) == first
 
-    low, high = 1, T + 1
+    if same(T):
+        return T
+    low, high = 1, T
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if same(middle) else (low, middle)
