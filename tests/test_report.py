@@ -164,7 +164,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
         return STUB if name == "stub" else entry(name)
 
     monkeypatch.setattr(
-        catalogue, "names", lambda folder: ["stub"] if folder == "figures" else names(folder)
+        catalogue,
+        "names",
+        lambda folder, **more: ["stub"] if folder == "figures" else names(folder, **more),
     )
     monkeypatch.setattr(drawing, "figure_entry", find)
     monkeypatch.setattr(report, "figure_entry", find)
