@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms.base import mean_over_workers
+from stemtheory.bound_formulas import Premise
 from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.path import EPS, Path, record, square
@@ -102,8 +103,13 @@ def _noisy(level: str) -> tuple[Case, ...]:
     return tuple(c for c in path_cases(level) if dict(c.dials).get("sigma", 0.5) > 0)
 
 
+def is_alike(case: Case) -> bool:
+    """Whether all workers draw from one distribution."""
+    return bool(dict(case.dials).get("zeta", 1.0) == 0.0)
+
+
 def _alike(level: str) -> tuple[Case, ...]:
-    return tuple(c for c in path_cases(level) if dict(c.dials).get("zeta", 1.0) == 0.0)
+    return tuple(c for c in path_cases(level) if is_alike(c))
 
 
 def _unlike(level: str) -> tuple[Case, ...]:
@@ -205,6 +211,7 @@ CLAIMS = (
         formula=r"\mathcal{D}^{(k)}=\mathcal{D}^{(l)} \Rightarrow \zeta = 0",
         compare=alike,
         cases=_alike,
+        premises=lambda case: (Premise("one distribution", is_alike(case)),),
         mutants=(Mutant("workers that differ", change=_with_zeta),),
     ),
     Claim(
