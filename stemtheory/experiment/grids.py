@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.curves import FEDAVG_TRADE_OFF, STEM_TRADE_OFF
+from stemtheory.curves import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, stem_curve
 from stemtheory.errors import UsageError
 
 KINDS = ("product", "zip", "curve")
@@ -116,7 +116,7 @@ def _on_curve(point: dict[str, Any], algorithm: str) -> dict[str, Any]:
     """Replace I by the T at which the curve of ``algorithm`` passes through it."""
     if "I" not in point:
         return point
-    curve = STEM_TRADE_OFF if ALGORITHMS[algorithm].base == "stem" else FEDAVG_TRADE_OFF
+    curve = STEM_TRADE_OFF if ALGORITHMS[algorithm].curve is stem_curve else FEDAVG_TRADE_OFF
     I, nu, K = point.pop("I"), point["nu"], point["K"]
     if nu == 0 or I == 1:
         raise UsageError(

@@ -150,7 +150,7 @@ class _Maker:
         truths = tuple(isinstance(value, bool) for _, value in dials)
         task, L, sigma = _task(s["problem"], int(K), s["dim"], dials, truths)
         method = _method(
-            ALGORITHMS[name].base,
+            _recursion(name, s["sync"], s["sync_batch"]),
             s["sync"],
             s["sync_batch"],
             s["schedule"],
@@ -193,6 +193,22 @@ def _task(
     constants = task.load().constants()
     sigma = constants.sigma if math.isfinite(constants.sigma) else float(found["sigma"])
     return (full if full.load().dials == found else task), constants.L, sigma
+
+
+def _recursion(name: str, sync: str, sync_batch: int) -> str:
+    """Return the plain algorithm that a named setting runs, or its own name if it differs.
+
+    b and I are settled by then, so fed-stem and stem at the same sizes are one cell.
+    """
+    entry = ALGORITHMS[name]
+    base = ALGORITHMS.get(entry.base, entry)
+    same = entry.make(sync, sync_batch) == base.make(sync, sync_batch)
+    return base.name if same and _theory(entry) == _theory(base) else name
+
+
+def _theory(entry: object) -> object:
+    """Return what gives an entry step sizes of its own, if anything does."""
+    return getattr(entry, "family", None), getattr(entry, "theory", None)
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ algorithms, and those overrule the settings.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -275,8 +276,7 @@ class _Reader:
 
 
 def _built_in(name: str) -> Path:
-    import stemtheory.sweeps as package
-
+    package = importlib.import_module("stemtheory.sweeps")
     return next(p for root in package.__path__ if (p := Path(root) / f"{name}.toml").is_file())
 
 
