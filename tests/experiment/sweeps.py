@@ -1,0 +1,37 @@
+"""Small sweeps for tests, and what two stores must have in common."""
+
+import contextlib
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from stemtheory.experiment.spec import Spec, parse_spec
+from stemtheory.experiment.store import CONTENT, Store
+
+SMALL = """
+summary = "a small sweep"
+[settings]
+K = 2
+dim = 2
+replicates = 3
+[algorithms.stem]
+[algorithms.fedavg]
+[grids.main]
+problem = ["cosine", "quadratic"]
+T = [16, 32]
+nu = [0, 0.5, 1]
+"""
+
+
+def small(text: str = SMALL, name: str = "small", mode: str = "default") -> Spec:
+    """Return a sweep of 24 points."""
+    return parse_spec(text, name, mode)
+
+
+def content(path: Path) -> dict[str, tuple[Any, ...]]:
+    """Return every cell of a store, by id, without when, where and how fast it was computed."""
+    with Store.reading(path) as store:
+        store.verify()
+    names = ", ".join(CONTENT)
+    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        return {row[0]: row for row in connection.execute(f"SELECT {names} FROM cells")}
