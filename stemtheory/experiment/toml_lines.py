@@ -47,7 +47,11 @@ def parse(text: str, name: str) -> Document:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name} is not valid TOML ({error}): correct it.") from error
-    document = Document(name, table, dict(_located(text)))
+    lines: dict[Path, int] = {}
+    for path, line in _located(text):
+        for end in range(1, len(path) + 1):  # [a.b] opens a as well
+            lines.setdefault(path[:end], line)
+    document = Document(name, table, lines)
     for path, value in _leaves(table, ()):
         if isinstance(value, float) and not math.isfinite(value):
             document.refuse(path, f"is {value}, but it must be a finite number: give another.")
