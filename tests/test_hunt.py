@@ -48,6 +48,15 @@ def test_a_claim_that_holds_is_not_broken(claim: str, reading: str, tmp_path: Pa
     assert replay(Path(found["case_file"]))["reproduced"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("claim", ["F3", "SP1-S", "A2p"])
+def test_the_hunt_runs_a_claim_as_its_own_panel_does(claim: str) -> None:
+    """FedAvg's claims on FedAvg, the special case with a = 1, and premises kept."""
+    found = hunt(claim, budget=3.0)
+    assert not found["violated"]
+    assert found["evaluations"] > 10
+
+
 def test_every_corner_of_the_box_is_a_case() -> None:
     low, high = np.array(BOX).T
     rng = np.random.default_rng(5)

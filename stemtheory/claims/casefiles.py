@@ -20,8 +20,7 @@ import numpy as np
 from stemtheory._version import __version__
 from stemtheory.claims.base import Case, Claim, Comparison, Verdict
 from stemtheory.claims.judge import RELATIVE, instances
-from stemtheory.claims.ledger import claims, one, subjects
-from stemtheory.claims.path import record
+from stemtheory.claims.ledger import claims, one, opened, subjects
 from stemtheory.errors import UsageError
 
 SHIPPED = FilePath(__file__).with_name("cases")
@@ -71,7 +70,7 @@ def worst(claim: Claim, subject: Any) -> Found | None:
     if any(not premise.ok for premise in claim.premises(subject)):
         return None
     if claim.kind in ("pathwise", "conditional"):
-        return _of_a_run(claim.compare(record(subject)), subject)
+        return _of_a_run(claim.compare(opened(claim, subject)), subject)
     return _judged(claim, claim.compare(subject), subject)
 
 

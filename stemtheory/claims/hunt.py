@@ -24,7 +24,7 @@ from scipy.optimize import Bounds, differential_evolution
 
 from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
-from stemtheory.claims.ledger import one
+from stemtheory.claims.ledger import one, subjects
 from stemtheory.errors import UsageError, choice, real
 
 HUNTED = ("pathwise", "conditional")
@@ -65,6 +65,22 @@ def decode(point: Any, reading: str, rounds: int = 3) -> Case:
         reading=reading,
         x1=10**start,
         replicates=1 if sigma == 0 else SEARCH,
+    )
+
+
+def like(template: Case, case: Case) -> Case:
+    """Return the case run as the claim's own panel is: its algorithm, schedule and options.
+
+    A constant step size is set to FedAvg's longest, 1/(9 L I), L = 1, whatever the panel has.
+    """
+    options = dict(template.options)
+    if template.schedule == "constant":
+        options["eta"] = 1 / (9 * case.I)
+    return replace(
+        case,
+        algorithm=template.algorithm,
+        schedule=template.schedule,
+        options=tuple(sorted(options.items())),
     )
 
 
@@ -125,6 +141,7 @@ def _search(
 ) -> tuple[Found | None, int]:
     """Run differential evolution until the budget is spent or the claim is broken by 2x."""
     best: list[Found] = []
+    template = subjects(claim, reading, "quick")[0]
     count, end = 0, time.monotonic() + budget
 
     def badness(point: Any) -> float:
@@ -133,7 +150,7 @@ def _search(
             raise _EnoughError
         count += 1
         try:
-            found = worst(claim, decode(point, reading))
+            found = worst(claim, like(template, decode(point, reading)))
         except UsageError:  # a corner of the box where the dials do not add up
             return 1e3
         if found is None:

@@ -197,7 +197,7 @@ def cells_of(
             found.append((cell, subject))
             continue
         changed = change(subject)
-        comparison = compare(_open(claim, changed))
+        comparison = compare(opened(claim, changed))
         if watch is not None:
             watch(claim, comparison, reading)
         found += [(cell, changed) for cell in judge(claim, comparison, reading)]
@@ -217,8 +217,8 @@ def subjects(claim: Claim, reading: str, level: str, seed: int = 0) -> tuple[Any
     return with_reading(cases, reading) + known
 
 
-def _open(claim: Claim, subject: Any) -> Any:
-    """Pathwise and conditional claims look at a recorded run, the others at the case itself."""
+def opened(claim: Claim, subject: Any) -> Any:
+    """Return what the claim looks at: a recorded run (pathwise, conditional), or the subject."""
     if claim.kind not in ("pathwise", "conditional"):
         return subject
     return record_fedavg(subject) if subject.algorithm == "fedavg" else record(subject)
