@@ -9,6 +9,7 @@ from __future__ import annotations
 from stemtheory import bounds
 from stemtheory._version import __version__
 from stemtheory.catalogue import load_problem
+from stemtheory.claims.together import verify
 from stemtheory.errors import UsageError
 from stemtheory.experiment.run import SweepResult, run_sweep
 from stemtheory.simulate import simulate
@@ -23,4 +24,5 @@ __all__ = [
     "load_problem",
     "run_sweep",
     "simulate",
+    "verify",
 ]

@@ -341,6 +341,7 @@ pre { font-size: 0.75rem; overflow-x: auto; }
   article { break-inside: avoid; grid-template-columns: minmax(0, 1fr) 12rem; }
   section + section { break-before: auto; }
   .plot { width: 12rem; }
+  .formula { max-width: 100%; height: auto; }
   .reason { min-width: 0; }
 }
 """

@@ -39,6 +39,7 @@ class Line:
     expected: str
     margin: float | None
     reason: str
+    one_reading: bool = False  # the claim has no other, so it need not be named
 
     @property
     def unexpected(self) -> bool:
@@ -48,7 +49,7 @@ class Line:
     @property
     def place(self) -> str:
         """What the row is about, in words: the readings and the kind of step."""
-        readings = "" if self.readings in (("-",), ("literal",)) else ", ".join(self.readings)
+        readings = "" if self.one_reading else ", ".join(self.readings)
         readings = "all readings" if set(ALL_READINGS) <= set(self.readings) else readings
         where = {"all": "", "sync": "sync", "off-sync": "off sync"}[self.where]
         return ", ".join(part for part in (where, readings) if part)
@@ -75,6 +76,7 @@ def _line(claim: Claim, group: Sequence[Json]) -> Line:
         first["expected"],
         worst["margin"],
         reason(claim, worst),
+        len(claim.readings) == 1,
     )
 
 
