@@ -168,6 +168,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
         "names",
         lambda folder, **more: ["stub"] if folder == "figures" else names(folder, **more),
     )
+    monkeypatch.setattr(report, "CLAIMS", ("U2*", "SP1", "SCH4"))
     monkeypatch.setattr(drawing, "figure_entry", find)
     monkeypatch.setattr(report, "figure_entry", find)
 
@@ -186,13 +187,14 @@ def test_reproduce_writes_one_report(tmp_path: Path) -> None:
     result = report.reproduce(mode="quick", out=tmp_path / "a", progress=notes.append)
     assert set(result) == {"report", "verify", "figures", "seconds"}
     assert result["verify"]["unexpected"] == []
-    assert result["verify"]["reason"]
+    assert result["verify"]["summary"] == {"holds": 2, "violated": 2}
     assert [figure["name"] for figure in result["figures"]] == ["stub"]
     assert any("quadratic" in note for note in notes)
     files = contents(tmp_path / "a")
     assert set(files) == {
         "index.html",
         *(f"bounds.{ending}" for ending in ("csv", "md", "tex")),
+        *(f"ledger.{ending}" for ending in ("csv", "json", "md", "tex", "html")),
         *(f"figures/stub.{ending}" for ending in ("png", "pdf", "svg", "txt")),
     }
     assert Path(result["report"]) == tmp_path / "a/index.html"
