@@ -96,10 +96,12 @@ class Store:
             with cls.reading(path) as before:
                 before.verify()
             connection = stack.enter_context(contextlib.closing(writer(path, max_pages)))
-            yield cls(path, connection)
-            # At rest a store is one file. Not while somebody reads it; then the log just stays.
-            with contextlib.suppress(sqlite3.OperationalError):
-                connection.execute("PRAGMA journal_mode = DELETE")
+            try:
+                yield cls(path, connection)
+            finally:
+                # At rest a store is one file; while somebody reads it the log just stays.
+                with contextlib.suppress(sqlite3.OperationalError):
+                    connection.execute("PRAGMA journal_mode = DELETE")
 
     def statuses(self) -> dict[str, str]:
         """Return the status of every finished cell by its id."""

@@ -1,0 +1,412 @@
+"""Whole sweeps: the same bits however they are run, resumed after any death, and honest tables."""
+
+import csv
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import stemtheory
+from stemtheory.errors import UsageError
+from stemtheory.experiment import tables
+from stemtheory.experiment.drive import chunks
+from stemtheory.experiment.executors import BLAS_THREADS, one_blas_thread, open_executor, settle
+from stemtheory.experiment.faults import SweepStopped
+from stemtheory.experiment.run import Progress, run_sweep
+from stemtheory.experiment.store import Store
+from tests.experiment.sweeps import SMALL, content, small
+from tests.sources import ROOT
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the store of the small sweep, run by one job from start to end."""
+    path = tmp_path_factory.mktemp("undisturbed") / "s.sqlite"
+    assert run_sweep(small(), store=path).ran == 24
+    return path
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "pitfall 2, two processes": {"jobs": 2},
+    "pitfall 2, five processes": {"jobs": 5},
+    "threads": {"jobs": 3, "executor": "threads"},
+    "pitfall 3, chunks of one cell": {"chunk_seconds": 0.0},
+    "pitfall 3, one chunk": {"chunk_seconds": 1e9},
+}
+
+
+@pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
+def test_the_bits_do_not_depend_on_how_it_is_run(
+    how: dict[str, Any], undisturbed: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.sqlite"
+    run_sweep(small(), store=path, **how)
+    assert content(path) == content(undisturbed)
+
+
+def test_the_order_of_cells_is_irrelevant(undisturbed: Path, tmp_path: Path) -> None:
+    turned = SMALL.replace('"cosine", "quadratic"', '"quadratic", "cosine"')
+    turned = turned.replace("[16, 32]", "[32, 16]").replace("[0, 0.5, 1]", "[1, 0, 0.5]")
+    path = tmp_path / "s.sqlite"
+    run_sweep(small(turned), store=path)
+    assert content(path) == content(undisturbed)
+
+
+def test_pitfall_1_replicates_and_cells_draw_different_numbers(tmp_path: Path) -> None:
+    text = "[settings]\nK = 2\ndim = 2\nT = 16\nreplicates = 20\n[grids.g]\nseed = [0, 1, 2, 3]\n"
+    result = run_sweep(small(text), store=tmp_path / "s.sqlite", jobs=2, chunk_seconds=0.0)
+    values = np.concatenate([r.grad_sq for r in result.results.values()])
+    assert len(values) == 80
+    assert len(np.unique(values)) == 80
+
+
+def test_pitfall_9_another_algorithm_changes_no_cell_of_the_others(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    alone = small(SMALL.replace("[algorithms.fedavg]\n", ""))
+    run_sweep(alone, store=tmp_path / "s.sqlite")
+    all_of_them, stem = content(undisturbed), content(tmp_path / "s.sqlite")
+    assert len(stem) == 12
+    assert {id_: all_of_them[id_] for id_ in stem} == stem
+
+
+def test_a_resume_runs_only_what_is_missing(undisturbed: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    first = run_sweep(small(SMALL.replace("[0, 0.5, 1]", "[0.5]")), store=path)
+    assert first.ran == 8
+    rest = run_sweep(small(), store=path)
+    assert (rest.ran, rest.cells_total) == (16, 24)
+    stamp = path.stat().st_mtime_ns
+    again = run_sweep(small(), store=path)
+    assert again.ran == 0
+    assert path.stat().st_mtime_ns == stamp  # nothing to do writes nothing
+    assert content(path) == content(undisturbed)
+
+
+def test_auto_is_settled_when_the_sweep_is_created(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    spec = small(name="settled")
+    with Store.writing(path) as store:
+        store.remember("settled", "default", "array", "cupy")
+        store.remember("settled", "default", "array", "numpy")  # the first one counts
+    found = run_sweep(spec, store=path, dry_run=True)
+    assert {point.cell.method.backend for point in found.points} == {"cupy"}
+
+
+def _sweep(path: Path, jobs: int) -> None:
+    """Run the small sweep, cell by cell: the target of a process that will be killed."""
+    run_sweep(small(), store=path, jobs=jobs, chunk_seconds=0.0)
+
+
+def _killed(path: Path, seconds: float, jobs: int = 1) -> bool:
+    """Start the sweep, kill it without warning after a while; return whether it was too late."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.experiment.test_sweep"])
+    process = context.Process(target=_sweep, args=(path, jobs))
+    process.start()
+    while not path.exists() and process.is_alive():
+        time.sleep(0.001)
+    process.join(seconds)
+    process.kill()
+    process.join()
+    return process.exitcode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
+def test_pitfalls_6_and_49_kill_9_at_twenty_random_moments(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    expected = content(undisturbed)
+    generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(9)))
+    kills, counts = 0, []
+    store = 0
+    for _ in range(60):
+        if kills == 20:
+            break
+        path = tmp_path / f"{store}.sqlite"
+        too_late = _killed(path, float(generator.uniform(0, 0.1)))
+        found = content(path)
+        assert {id_: expected[id_] for id_ in found} == found
+        counts.append(len(found))
+        if too_late:
+            assert found == expected
+        kills += not too_late
+        store += too_late or len(found) == 24
+    assert kills == 20
+    assert any(0 < n < 24 for n in counts)
+    for n in range(store + 1):
+        path = tmp_path / f"{n}.sqlite"
+        run_sweep(small(), store=path)
+        assert content(path) == expected
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads the table of processes")
+def test_kill_9_leaves_no_workers_behind(tmp_path: Path, undisturbed: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    slow = SMALL.replace("T = [16, 32]", "T = [20000, 32]")
+    file = tmp_path / "slow.toml"
+    file.write_text(slow, encoding="utf-8")
+    with _command(file, path, "--jobs", "2") as process:
+        workers = _wait_for_children(process.pid)
+        process.kill()
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert len(workers) >= 2
+
+
+def _command(file: Path, store: Path, *more: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "stemtheory", "sweep", str(file), "--store", str(store), *more]
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def _wait_for_children(parent: int, n: int = 2) -> list[int]:
+    """Return the worker processes of a parent once there are that many."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        text = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="utf-8")
+        # the pool's threads start them: look at every thread of the parent
+        found = {int(pid) for pid in text.split()}
+        for task in Path(f"/proc/{parent}/task").iterdir():
+            found |= {int(p) for p in (task / "children").read_text(encoding="utf-8").split()}
+        spawned = [pid for pid in found if b"spawn_main" in _cmdline(pid)]
+        if len(spawned) >= n:
+            return spawned
+        time.sleep(0.02)
+    raise AssertionError("no workers were started")
+
+
+def _cmdline(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as on POSIX")
+@pytest.mark.parametrize(("number", "jobs"), [(signal.SIGINT, 1), (signal.SIGTERM, 2)])
+def test_a_signal_ends_the_command_cleanly(
+    number: signal.Signals, jobs: int, tmp_path: Path
+) -> None:
+    # Long enough for any machine to be caught in the middle of it.
+    text = "[settings]\nK = 2\ndim = 2\nreplicates = 2\nT = 400\n[grids.g]\n"
+    file, path = tmp_path / "long.toml", tmp_path / "s.sqlite"
+    file.write_text(f"{text}seed = {{from = 0, to = 1999, count = 2000}}\n", encoding="utf-8")
+    with _command(file, path, "--jobs", str(jobs)) as process:
+        deadline = time.monotonic() + 30
+        while _rows(path) == 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert out == ""
+    assert err.count("\n") == 1
+    assert f"stopped by {number.name}" in err
+    assert "run the same command" in err
+    said = int(err.split(" cells written")[0].split()[-1])
+    assert said == _rows(path) > 0
+    assert path.with_name("s.sqlite-wal").exists() is False
+
+
+def _rows(path: Path) -> int:
+    if not path.exists():
+        return 0
+    with Store.reading(path) as store:
+        return len(store.statuses())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as on POSIX")
+def test_a_signal_in_python_stops_after_the_cells_in_flight(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    before = signal.getsignal(signal.SIGTERM)
+
+    def stop(progress: Progress) -> None:
+        if progress.done == 5:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(SweepStopped, match="5 cells written and 19 left") as caught:
+        run_sweep(small(), store=path, chunk_seconds=0.0, progress=stop)
+    assert caught.value.code == 143
+    assert isinstance(caught.value, KeyboardInterrupt)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert len(content(path)) == 5
+
+
+def test_two_sweeps_on_one_store_end_with_one_result(tmp_path: Path, undisturbed: Path) -> None:
+    file, path = tmp_path / "small.toml", tmp_path / "s.sqlite"
+    file.write_text(SMALL, encoding="utf-8")
+    both = [_command(file, path) for _ in range(2)]
+    ends = [(p.communicate(timeout=60), p.returncode) for p in both]
+    assert 0 in {code for _, code in ends}
+    for (_, err), code in ends:
+        assert code == 0 or "is being written by another sweep" in err
+    assert content(path) == content(undisturbed)
+
+
+def test_progress_counts_down(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    run_sweep(small(), store=tmp_path / "s.sqlite", chunk_seconds=0.0, progress=seen.append)
+    assert [p.done for p in seen] == list(range(1, 25))
+    assert [p.left for p in seen] == list(range(23, -1, -1))
+    assert all(p.rate > 0 and p.eta is not None and p.eta >= 0 for p in seen)
+    assert seen[-1].eta == pytest.approx(0, abs=1e-9)
+
+
+def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path, undisturbed: Path) -> None:
+    path = tmp_path / "none" / "s.sqlite"
+    plan = run_sweep(small(), store=path, dry_run=True)
+    assert not path.parent.exists()
+    assert plan.forecast is not None
+    assert plan.forecast.cells == 24
+    assert plan.forecast.seconds > 0
+    assert set(plan.frame["status"]) == {"missing"}
+    ran = run_sweep(small(), store=undisturbed, dry_run=True)
+    assert ran.forecast is not None
+    assert ran.forecast.cells == 0
+    counted = sum(r.facts["samples_total"] * r.replicates for r in ran.results.values())
+    assert plan.forecast.samples == pytest.approx(counted, rel=1e-12)
+
+
+def test_the_frame_has_a_row_per_point_with_all_settings(undisturbed: Path) -> None:
+    found = run_sweep(small(), store=undisturbed)
+    frame = found.frame
+    assert len(frame) == len(found.points) == 24
+    assert set(found.points[0].cell.settings()) <= set(frame.columns)
+    wanted = {"nu", "curve", "epsilon", "label", "mean_grad_sq", "stderr", "status"}
+    assert wanted | {"samples_per_worker", "rounds", "clipped", "cell"} <= set(frame.columns)
+    for point, (_, row) in zip(found.points, frame.iterrows(), strict=True):
+        result = found.results[point.cell.id]
+        assert row["mean_grad_sq"] == result.mean_grad_sq
+        assert row["algorithm"] == point.algorithm
+        assert (row["T"], row["b"], row["I"]) == (point.cell.T, point.cell.b, point.cell.I)
+
+
+def test_pitfall_46_coinciding_points_are_all_reported(tmp_path: Path) -> None:
+    text = "[settings]\nK = 4\ndim = 2\nT = 15\nreplicates = 3\n[grids.g]\nnu = [0, 0.5, 1]\n"
+    found = run_sweep(small(text), store=tmp_path / "s.sqlite")
+    assert (found.ran, found.cells_total) == (1, 1)
+    assert found.frame["nu"].tolist() == [0, 0.5, 1]
+    assert found.frame["replicates_run"].tolist() == [3, 3, 3]
+    assert len(set(found.frame["mean_grad_sq"])) == 1
+
+
+def test_pitfall_48_no_grouping_drops_a_row(tmp_path: Path) -> None:
+    text = "[settings]\nK = 2\ndim = 2\nT = 16\nreplicates = 2\n[grids.a]\nnu = [0, 1]\n"
+    found = run_sweep(small(f"{text}[grids.b]\nb = 2\nI = [2, 4]\n"), store=tmp_path / "s.sqlite")
+    assert found.frame["nu"].isna().sum() == 2
+    assert found.frame.groupby("curve").size().to_dict() == {
+        "b, I given": 2,
+        "nu = 0": 1,
+        "nu = 1": 1,
+    }
+
+
+def test_pitfall_23_a_diverged_point_is_shown_and_has_no_mean(tmp_path: Path) -> None:
+    text = (
+        '[settings]\nproblem = "quadratic"\nK = 2\ndim = 2\nT = 400\nreplicates = 2\n'
+        'schedule = "constant"\nschedule_options.a = 1\n'
+        "[grids.g]\nschedule_options.eta = [0.1, 1e3]\n"
+    )
+    found = run_sweep(small(text), store=tmp_path / "s.sqlite")
+    assert found.frame["status"].tolist() == ["ok", "diverged"]
+    assert found.frame["mean_grad_sq"].isna().tolist() == [False, True]
+    assert found.count("diverged") == 1
+
+
+@pytest.fixture(scope="module")
+def records(undisturbed: Path) -> list[dict[str, Any]]:
+    with Store.reading(undisturbed) as store:
+        return tables.cell_records(store.rows())
+
+
+def test_pitfall_47_csv_gives_back_every_digit(
+    records: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    path = tables.export(records, tmp_path / "out.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    whole = {"T", "seed"}
+    back = pd.DataFrame.from_records(
+        [{k: int(v) if k in whole else _number(v) for k, v in row.items()} for row in rows]
+    )
+    _same(back, records)
+    assert list(tmp_path.iterdir()) == [path]  # no part is left
+
+
+def test_pitfall_47_parquet_gives_back_every_digit(
+    records: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    _same(pd.read_parquet(tables.export(records, tmp_path / "out.parquet")), records)
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _same(back: pd.DataFrame, records: Sequence[dict[str, Any]]) -> None:
+    assert len(back) == len(records)
+    for (_, row), record in zip(back.iterrows(), records, strict=True):
+        for name in ("mean_grad_sq", "stderr", "b", "B", "wall_seconds", "T", "seed", "cell"):
+            assert row[name] == record[name]
+        assert json.loads(row["grad_sq"]) == record["grad_sq"]
+
+
+def test_exports_that_cannot_be(records: list[dict[str, Any]], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must end in"):
+        tables.export(records, tmp_path / "out.xlsx")
+    with pytest.raises(UsageError, match="cannot be written"):
+        tables.export(records, tmp_path / "no" / "out.csv")
+
+
+def test_chunks_keep_the_order_and_the_cells() -> None:
+    cells = [point.cell for point in run_sweep(small(), store="no.sqlite", dry_run=True).points]
+    for seconds in (0.0, 0.01, 0.05, 1e9):
+        parts = list(chunks(cells, seconds))
+        assert [cell for part in parts for cell in part] == cells
+        assert all(parts)
+    assert len(list(chunks(cells, 0.0))) == 24
+    assert len(list(chunks(cells, 1e9))) == 1
+
+
+def _threads_of(name: str) -> str | None:
+    return os.environ.get(name)
+
+
+def test_workers_use_one_blas_thread_each_and_take_no_signals() -> None:
+    before = {name: os.environ.get(name) for name in BLAS_THREADS}
+    with open_executor("processes", 1) as (pool, _):
+        for name in BLAS_THREADS:
+            assert pool.submit(_threads_of, name).result() == "1"
+        assert pool.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
+        assert pool.submit(os.getpgrp).result() != os.getpgrp()
+    assert {name: os.environ.get(name) for name in BLAS_THREADS} == before
+    with one_blas_thread():
+        assert os.environ["OMP_NUM_THREADS"] == "1"
+    assert settle.__doc__
+
+
+def test_the_front_door() -> None:
+    assert stemtheory.run_sweep is run_sweep
+    with pytest.raises(UsageError, match="did you mean margins"):
+        run_sweep("margin")
+    with pytest.raises(UsageError, match="jobs"):
+        run_sweep("margins", jobs=0)
+    with pytest.raises(UsageError, match="give one of them"):
+        run_sweep("margins", dask="local", executor="threads")
