@@ -1,7 +1,5 @@
 """Small sweeps for tests, and what two stores must have in common."""
 
-import contextlib
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,5 @@ def content(path: Path) -> dict[str, tuple[Any, ...]]:
     """Return every cell of a store, by id, without when, where and how fast it was computed."""
     with Store.reading(path) as store:
         store.verify()
-    names = ", ".join(CONTENT)
-    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-        return {row[0]: row for row in connection.execute(f"SELECT {names} FROM cells")}
+        rows = store._connection.execute(f"SELECT {', '.join(CONTENT)} FROM cells")
+        return {row[0]: row for row in rows}
