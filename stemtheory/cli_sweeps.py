@@ -17,10 +17,8 @@ from stemtheory.errors import UsageError, whole
 if TYPE_CHECKING:
     from stemtheory.experiment.run import Progress
 
-SHOWN = (
-    *("problem", "algorithm", "sync", "K", "T", "b", "I", "zeta", "seed"),
-    *("status", "mean_grad_sq", "stderr", "rounds"),
-)
+SHOWN = ("status", "mean_grad_sq", "stderr", "rounds")
+VARYING = ("problem", "algorithm", "sync", "K", "dim", "T", "b", "I", "L", "sigma", "zeta", "seed")
 MOST_ROWS = 40  # a longer table is for a file
 
 Jobs = Annotated[
@@ -143,10 +141,15 @@ def show_sweep(d: Mapping[str, Any]) -> None:
 
 
 def show_rows(rows: list[dict[str, Any]]) -> None:
-    """Print the first rows in the columns that matter."""
-    columns = [name for name in SHOWN if any(name in row for row in rows)]
-    cells = [[row.get(name) for name in columns] for row in rows[:MOST_ROWS]]
-    console.table(columns, cells)
+    """Print the first rows in the columns that matter; a setting they share is said once."""
+    values = {name: {row.get(name) for row in rows} for name in VARYING}
+    fixed = [
+        f"{name} {console.number(*found)}" for name, found in values.items() if len(found) == 1
+    ]
+    if fixed:
+        console.line(f"all with {', '.join(fixed)}")
+    columns = [*(name for name, found in values.items() if len(found) > 1), *SHOWN]
+    console.table(columns, [[row.get(name) for name in columns] for row in rows[:MOST_ROWS]])
     if len(rows) > MOST_ROWS:
         console.line(f"{MOST_ROWS} of {len(rows)} rows; --where narrows them, --export writes all")
 

@@ -20,6 +20,7 @@ from stemtheory.errors import UsageError, choice, whole
 from stemtheory.experiment.faults import WorkersLostError
 from stemtheory.streams import STREAM_VERSION
 
+TIMEOUT = 20  # seconds that a scheduler has to answer
 KINDS = ("auto", "serial", "threads", "processes", "dask")
 # Read by BLAS libraries when they are loaded, so they must be set before NumPy is imported.
 BLAS_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB", "BLIS")
@@ -133,7 +134,7 @@ def _dask(jobs: int, address: str) -> Iterator[tuple[Executor, int]]:
                 )
             )
         try:
-            client = stack.enter_context(distributed.Client(target, timeout=20))
+            client = stack.enter_context(distributed.Client(target, timeout=TIMEOUT))
         except (OSError, ValueError, TimeoutError) as error:
             raise UsageError(
                 f"no Dask scheduler answers at {address} ({error}): start one, or give local."

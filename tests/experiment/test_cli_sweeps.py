@@ -1,0 +1,165 @@
+"""The commands sweep and results: documents, exit codes, one sentence for every trouble."""
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stemtheory import cli_sweeps
+from stemtheory.cli import main
+from stemtheory.experiment.run import Progress, run_sweep
+from tests.experiment.sweeps import SMALL, small
+
+Capture = pytest.CaptureFixture[str]
+
+
+def ask(capsys: Capture, *argv: str, code: int = 0) -> Any:
+    """Run a command with --json and return its document; nothing else may be printed."""
+    assert main([*argv, "--json"]) == code
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out, parse_constant=pytest.fail)
+
+
+def refused(capsys: Capture, *argv: str, code: int) -> str:
+    """Run a command that fails and return its one sentence."""
+    assert main(list(argv)) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("store") / "s.sqlite"
+    run_sweep(small(), store=path)
+    return path
+
+
+def test_a_sweep_runs_and_resumes(
+    file: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = ask(capsys, "sweep", str(file))
+    assert found["store"] == str(Path("results") / "small.sqlite")
+    assert (found["cells_total"], found["cells_done"], found["cells_failed"]) == (24, 24, 0)
+    assert found["cells_ran"] == 24
+    assert found["fits"] == []
+    again = ask(capsys, "sweep", str(file))
+    assert (again["cells_done"], again["cells_ran"]) == (24, 0)
+    assert main(["sweep", str(file)]) == 0
+    assert "done 24 (0 now" in capsys.readouterr().out
+
+
+def test_the_built_in_sweep_from_end_to_end(tmp_path: Path, capsys: Capture) -> None:
+    path = str(tmp_path / "m.sqlite")
+    plan = ask(capsys, "sweep", "margins", "--quick", "--store", path, "--dry-run")
+    assert plan["forecast"]["cells"] == plan["cells_total"] == plan["cells_left"]
+    assert plan["forecast"]["samples"] > 0
+    assert not Path(path).exists()
+    found = ask(capsys, "sweep", "margins", "--quick", "--store", path)
+    assert found["cells_done"] == found["cells_total"]
+    assert found["cells_left"] == 0
+
+
+def test_results_show_filter_and_export(store: Path, tmp_path: Path, capsys: Capture) -> None:
+    rows = ask(capsys, "results", str(store))["rows"]
+    assert len(rows) == 24
+    some = ask(capsys, "results", str(store), "--where", "T == 32 and problem == 'cosine'")["rows"]
+    assert some == [r for r in rows if r["T"] == 32 and r["problem"] == "cosine"] != []
+    assert len(some[0]["grad_sq"]) == some[0]["replicates"]
+    out = tmp_path / "out.csv"
+    assert main(["results", str(store), "--where", "T == 32", "--export", str(out)]) == 0
+    assert "written: " in capsys.readouterr().err
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 13
+    assert main(["results", str(store)]) == 0
+    shown = capsys.readouterr().out
+    assert "mean_grad_sq" in shown
+    assert "all with sync literal, K 2, dim 2" in shown
+
+
+def test_every_null_of_the_rows_has_a_reason(store: Path, capsys: Capture) -> None:
+    found = ask(capsys, "results", str(store))
+    empty = {name for row in found["rows"] for name, value in row.items() if value is None}
+    assert {f"rows[].{name}" for name in empty} == set(found["reasons"])
+
+
+def test_bad_usage_is_one_sentence(file: Path, store: Path, capsys: Capture) -> None:
+    assert "did you mean margins" in refused(capsys, "sweep", "margin", code=2)
+    assert "exclude each other" in refused(capsys, "sweep", "margins", "--quick", "--full", code=2)
+    assert "jobs is '1.5'" in refused(capsys, "sweep", "margins", "--jobs", "1.5", code=2)
+    assert "does not exist" in refused(capsys, "results", "none.sqlite", code=2)
+    assert "no column nope" in refused(
+        capsys, "results", str(store), "--where", "nope == 1", code=2
+    )
+    assert "no row" in refused(
+        capsys, "results", str(store), "--where", "T == 1", "--export", "x.csv", code=2
+    )
+    file.write_text(SMALL + "colour = 3\n", encoding="utf-8")
+    assert "small.toml, line 13: grids.main.colour" in refused(capsys, "sweep", str(file), code=2)
+
+
+def test_damage_is_exit_1_with_a_hint(
+    file: Path, store: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "cut.sqlite"
+    path.write_bytes(store.read_bytes()[:-5000])
+    before = path.read_bytes()
+    for command in (("sweep", str(file), "--store", str(path)), ("results", str(path))):
+        assert "is damaged" in refused(capsys, *command, code=1)
+        assert path.read_bytes() == before
+
+
+def test_a_diverged_or_failed_cell_is_exit_1(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "d.toml"
+    file.write_text(
+        '[settings]\nproblem = "quadratic"\nK = 2\ndim = 2\nT = 400\nreplicates = 2\n'
+        'schedule = "constant"\nschedule_options.a = 1\n'
+        "[grids.g]\nschedule_options.eta = [0.1, 1e3]\n",
+        encoding="utf-8",
+    )
+    path = str(tmp_path / "d.sqlite")
+    found = ask(capsys, "sweep", str(file), "--store", path, code=1)
+    assert (found["cells_done"], found["cells_diverged"]) == (2, 1)
+    rows = ask(capsys, "results", path, "--where", "status == 'diverged'")["rows"]
+    assert [row["mean_grad_sq"] for row in rows] == [None]
+
+
+def test_progress_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet, terminal = io.StringIO(), io.StringIO()
+    monkeypatch.setattr("sys.stderr", quiet)
+    assert cli_sweeps.terminal_progress() is None
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", terminal)
+    show = cli_sweeps.terminal_progress(every=0.0)
+    assert show is not None
+    show(Progress(3, 1, 5, 2.0, 200.0))
+    show(Progress(8, 1, 0, 2.0, 0.0))
+    text = terminal.getvalue()
+    assert "3 done, 1 failed, 5 left; 2/s, 3 min to go" in text
+    assert text.endswith("to go\n")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.1234, "0.12 s"), (42.4, "42 s"), (600, "10 min"), (7200, "2.0 h")]
+)
+def test_clock(seconds: float, said: str) -> None:
+    assert cli_sweeps.clock(seconds) == said
+
+
+def test_the_sweep_is_listed(capsys: Capture) -> None:
+    rows = ask(capsys, "list", "sweeps")["sweeps"]
+    assert "margins" in {row["name"] for row in rows}
+    assert os.linesep not in "".join(row["summary"] for row in rows)
