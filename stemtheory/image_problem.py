@@ -30,6 +30,7 @@ from stemtheory.network import Network, dimension, starting_point, unpack
 from stemtheory.oracle import Constants, Floats, Witness
 
 WHOLE_BATCH = 256  # images of one call where a whole data set is passed
+PIECE = 64  # images per worker of one call where a minibatch is large
 DEFAULT_SIZES = {"digits": (130, 40), "mnist-5k": (400, 100)}  # of ten workers
 PAPER_SIZES = (490, 90)
 
@@ -129,12 +130,9 @@ class ImageProblem:
         if isinstance(minibatch, Gathered):
             return self._gradient(flat, minibatch).reshape(x.shape)
         lists = minibatch.reshape(len(flat), -1)
-        owners = self._owners(len(flat))
+        owners, step = self._owners(len(flat)), max(1, self.network.chunk)
         parts = [
-            self._gradient(
-                flat[i : i + step], self._read(owners[i : i + step], lists[i : i + step])
-            )
-            for step in (max(1, self.network.chunk),)
+            self._mean_gradient(flat[i : i + step], owners[i : i + step], lists[i : i + step])
             for i in range(0, len(flat), step)
         ]
         return self.xp.concatenate(parts).reshape(x.shape)
@@ -151,13 +149,7 @@ class ImageProblem:
     def gradient(self, x: Any) -> Any:
         """Return grad f^(k)(x_k) for every worker, over all of its images: [..., K, dim]."""
         n = self.size
-        every = self.xp.broadcast_to(self.xp.arange(n), (*x.shape[:-1], n))
-        pieces = [every[..., i : i + WHOLE_BATCH] for i in range(0, n, WHOLE_BATCH)]
-        sums = [(self._bare(x, piece) * (piece.shape[-1] / n)) for piece in pieces]
-        total = sums[0]
-        for more in sums[1:]:
-            total = total + more
-        return total + self._penalty_slope(x)
+        return self.sample(x, self.xp.broadcast_to(self.xp.arange(n), (*x.shape[:-1], n)))
 
     def full_gradient(self, x: Any) -> Any:
         """Return grad f(x) over all images of all workers: [..., dim] to the same."""
@@ -181,7 +173,7 @@ class ImageProblem:
             for i in range(0, len(labels), WHOLE_BATCH):
                 inputs = self._prepare(pixels[None, i : i + WHOLE_BATCH])
                 logits = self.network.logits(self._weights(row[None]), inputs)
-                right = logits[0].argmax(axis=0) == labels[i : i + WHOLE_BATCH]
+                right = self.xp.argmax(logits[0], axis=0) == labels[i : i + WHOLE_BATCH]
                 # a diverged point classifies nothing, though argmax names a class
                 hits = hits + (right & self.xp.isfinite(logits[0].sum(axis=0))).sum()
             found.append(hits / self.dtype.type(len(labels)))
@@ -230,6 +222,16 @@ class ImageProblem:
 
     def _weights(self, flat: Any) -> list[Any]:
         return unpack(flat, self.network.shapes)
+
+    def _mean_gradient(self, flat: Any, owners: Any, lists: Any) -> Any:
+        """Return minibatch gradients, a large minibatch in pieces that memory can hold."""
+        b = lists.shape[1]
+        total = self.xp.zeros_like(flat)
+        for i in range(0, b, PIECE):
+            piece = lists[:, i : i + PIECE]
+            g = self._gradient(flat, self._read(owners, piece), penalised=False)
+            total += self.dtype.type(piece.shape[1] / b) * g
+        return total + self._penalty_slope(flat)
 
     def _gradient(self, flat: Any, batch: Gathered, penalised: bool = True) -> Any:
         """Return the gradients [n, P] of n workers' mean losses, and of the regulariser."""

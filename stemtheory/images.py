@@ -1,0 +1,367 @@
+"""Training on real images as in the paper's experiments: STEM, FedAvg, SCAFFOLD and their kin.
+
+Between synchronisations workers do not know of each other, so a round is computed for a few workers
+at a time (what the cache holds), in threads, all I steps in one go; the minibatch of a step is read
+once for both of STEM's gradients. Several seeds run side by side: state arrays are [seeds, K, dim].
+The minibatches of a round depend on (seed, round, K, dim, b, I) alone: neither the algorithm nor
+chunks, threads or an interruption change them.
+
+A seed that leaves the finite numbers is reported, from the round where it did; the others go on.
+
+Paper: sec: Experiments, Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms.base import Algorithm, Step, System, mean_iterate
+from stemtheory.errors import UsageError, choice, whole
+from stemtheory.image_problem import ImageProblem
+from stemtheory.schedule import Practical, Schedule
+from stemtheory.streams import NoiseKey
+
+Floats = NDArray[np.float64]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class PerEpoch:
+    """The paper's step size, renewed once an epoch: t counts epochs, w_t = 1, a clipped at 1.
+
+    eta = kappa/(1 + e)^{1/3} in epoch e = 0, 1, ..., and a_{t+1} = min(1, cbar (eta_t/kappa)^2).
+    An epoch is ``steps`` iterations. Unclipped, a would start at cbar > 1.
+
+    Paper: sec: Experiments, eq. (eq: Step-Size).
+    """
+
+    kappa: float
+    cbar: float
+    steps: int
+    name: str = "per-epoch"
+
+    def eta(self, t: ArrayLike) -> Floats:
+        """Return eta_t for t >= 0."""
+        return self._base.eta(self._epoch(t))
+
+    def momentum(self, t: ArrayLike) -> Floats:
+        """Return a_t for t >= 1."""
+        relative = self.eta(np.asarray(t, dtype=np.float64) - 1) / self.kappa
+        return np.asarray(np.minimum(1.0, self.cbar * relative**2))
+
+    def parameters(self) -> dict[str, float]:
+        """Return kappa, cbar and the steps of an epoch."""
+        return {"kappa": self.kappa, "cbar": self.cbar, "steps": self.steps}
+
+    @property
+    def _base(self) -> Practical:
+        return Practical(self.kappa, self.cbar, sigma=1.0)
+
+    def _epoch(self, t: ArrayLike) -> Floats:
+        return np.floor(np.maximum(np.asarray(t, dtype=np.float64) - 1, 0) / self.steps)
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training run: what is run, for how long, and when it is looked at.
+
+    ``every`` rounds the training loss and the test accuracy at the mean iterate are recorded; round
+    0 and the last one always are. ``options`` are the algorithm's own.
+    """
+
+    algorithm: str
+    schedule: Schedule
+    rounds: int
+    I: int
+    b: int
+    seeds: tuple[int, ...] = (0,)
+    every: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        choice("algorithm", self.algorithm, ALGORITHMS)
+        for name in ("rounds", "I", "b", "every"):
+            whole(name, getattr(self, name))
+
+    @property
+    def due(self) -> list[int]:
+        """The rounds after which the run is looked at."""
+        return sorted({0, self.rounds, *range(self.every, self.rounds, self.every)})
+
+
+@dataclass(frozen=True)
+class History:
+    """What was recorded, [seeds, records]; per worker: ``draws`` and ``gradients`` are samples.
+
+    ``draws`` counts distinct samples, ``gradients`` the gradients computed at them (twice as many
+    for STEM). ``diverged`` holds the round from which a seed is lost, 0 for none.
+    """
+
+    rounds: NDArray[np.int64]
+    draws: Floats
+    gradients: Floats
+    loss: Floats
+    accuracy: Floats
+    diverged: NDArray[np.int64]
+
+    @property
+    def lost(self) -> int:
+        """How many seeds diverged."""
+        return int((self.diverged > 0).sum())
+
+
+def train(
+    problem: ImageProblem,
+    training: Training,
+    *,
+    threads: int | None = None,
+    chunk: int | None = None,
+    checkpoint: Path | None = None,
+    progress: Progress = lambda _: None,
+) -> History:
+    """Return the history of a training run, from a checkpoint where there is one of the same run.
+
+    ``checkpoint`` is a file that is renewed, whole, whenever the run is looked at; ``chunk`` is how
+    many workers advance together.
+
+    Raises
+    ------
+    UsageError
+        If the checkpoint belongs to another run.
+    """
+    run = _Run(problem, training, threads or os.cpu_count() or 1, chunk)
+    name = f"{training.algorithm} on {problem.dials.get('data', problem.name)}"
+    with run.pool, np.errstate(all="ignore"):
+        done = run.resume(checkpoint)
+        if not done:
+            run.begin()
+        for number in range(done + 1, training.rounds + 1):
+            run.round(number)
+            if number in training.due:
+                run.look(number)
+                run.save(number, checkpoint)
+                progress(f"{name}: round {number} of {training.rounds}, {run.said()}")
+            if run.hopeless:
+                break
+        return run.history()
+
+
+class _Run:
+    """The state of a training run and what was recorded so far."""
+
+    def __init__(
+        self, problem: ImageProblem, training: Training, threads: int, chunk: int | None
+    ) -> None:
+        self.problem, self.training = problem, training
+        self.algorithm: Algorithm = ALGORITHMS[training.algorithm].make(options=training.options)
+        size = chunk or max(1, problem.network.chunk * 8 // max(8, training.b))
+        K = problem.K
+        self.parts = [slice(i, min(i + size, K)) for i in range(0, K, size)]
+        self.pool = ThreadPoolExecutor(threads if problem.xp is np else 1)
+        n, records = len(training.seeds), len(training.due)
+        self.state: Any = None
+        self.loss = np.full((n, records), np.nan)
+        self.accuracy = np.full((n, records), np.nan)
+        self.diverged = np.zeros(n, dtype=np.int64)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether every seed is lost."""
+        return bool((self.diverged > 0).all())
+
+    def begin(self) -> None:
+        """Set the state at t = 1, from a start of its own for every seed."""
+        problem, training = self.problem, self.training
+        starts = np.stack([problem.start(seed) for seed in training.seeds])
+        x = np.repeat(starts[:, None], problem.K, axis=1).astype(problem.dtype)
+        batch = None
+        if self.algorithm.initial_batch:
+            batch = self._picks(0, 1, training.b * training.I)[0]
+        eta = float(training.schedule.eta(1.0))
+        self.state = self.algorithm.init(problem, problem.xp.asarray(x), eta, batch)
+        self.look(0)
+
+    def round(self, number: int) -> None:
+        """Advance by I local steps and a synchronisation."""
+        training, problem = self.training, self.problem
+        t0 = (number - 1) * training.I + 1
+        steps = [self._step(t0 + i) for i in range(training.I)]
+        if isinstance(self.algorithm, System):
+            self.state = self.algorithm.start_round(problem, self.state, steps[0], {})
+        picks = self._picks(number, training.I, training.b)
+        K, state = problem.K, self.state
+
+        def advance(part: slice) -> Any:
+            some, mine = problem.workers(part), _slice(state, part, K)
+            with np.errstate(all="ignore"):  # the setting is the thread's own
+                for step, lists in zip(steps, picks, strict=True):
+                    batch = some.gather(lists[:, part])
+                    mine = self.algorithm.local_step(some, mine, step, batch)  # type: ignore[arg-type]
+            return mine
+
+        states = list(self.pool.map(advance, self.parts))
+        self.state = self.algorithm.synchronise(problem, _join(states, state, K))
+        x = mean_iterate(self.state)
+        fresh = ~np.asarray(_host(problem.xp.isfinite(x.sum(axis=-1)))) & (self.diverged == 0)
+        self.diverged[fresh] = number
+
+    def _step(self, t: int) -> Step:
+        schedule, I = self.training.schedule, self.training.I
+        eta, a = float(schedule.eta(float(t))), float(schedule.momentum(float(t + 1)))
+        return Step(t, eta, a, t % I == 0)
+
+    def _picks(self, number: int, steps: int, b: int) -> Any:
+        """Return the minibatches of a round, [steps, seeds, K, b]: round 0 is the initial one."""
+        problem, training = self.problem, self.training
+        lists = []
+        for seed in training.seeds:
+            key = NoiseKey(seed, problem.dim, problem.K, 0, training.b, training.I)
+            stream = np.random.Generator(np.random.SFC64(key.seed_sequence(number, "images")))
+            lists.append(problem.draw(stream, (steps,), b, problem.dtype))
+        return problem.xp.asarray(np.stack(lists, axis=1))
+
+    def look(self, number: int) -> None:
+        """Record training loss and test accuracy at the mean iterate of every seed."""
+        problem, at = self.problem, self.training.due.index(number)
+        x = mean_iterate(self.state)
+
+        def one(seed: int) -> tuple[float, float]:
+            with np.errstate(all="ignore"):
+                return float(problem.value(x[seed])), float(problem.accuracy(x[seed]))
+
+        for seed, (loss, accuracy) in enumerate(self.pool.map(one, range(len(x)))):
+            if np.isfinite(loss) and self.diverged[seed] == 0:
+                self.loss[seed, at], self.accuracy[seed, at] = loss, accuracy
+            elif self.diverged[seed] == 0:
+                self.diverged[seed] = max(1, number)
+
+    def said(self) -> str:
+        """Return the last record in words."""
+        seen = ~np.isnan(self.loss)
+        if self.hopeless or not seen.any():
+            return "diverged"
+        at = int(np.flatnonzero(seen.any(axis=0))[-1])
+        return (
+            f"loss {np.nanmean(self.loss[:, at]):.4f}, test accuracy"
+            f" {np.nanmean(self.accuracy[:, at]):.4f}"
+        )
+
+    def history(self) -> History:
+        """Return what was recorded, with what it cost."""
+        training, algorithm = self.training, self.algorithm
+        rounds = np.array(training.due, dtype=np.int64)
+        first = training.b * training.I if algorithm.initial_batch else 0
+        steps = rounds * training.I * float(training.b)
+        gradients = first + algorithm.gradients_per_step * steps
+        return History(
+            rounds, first + steps, gradients, self.loss, self.accuracy, self.diverged
+        )
+
+    # -- checkpoints
+
+    def identity(self) -> str:
+        """Return what a checkpoint must belong to: everything that can change a number."""
+        training, problem = self.training, self.problem
+        told = {
+            **{k: v for k, v in asdict(training).items() if k != "schedule"},
+            "schedule": [training.schedule.name, training.schedule.parameters()],
+            "problem": [problem.name, problem.K, problem.dim, problem.dtype.name],
+            "dials": {k: v for k, v in problem.dials.items() if k != "folder"},
+        }
+        text = json.dumps(told, sort_keys=True, default=str)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def save(self, number: int, path: Path | None) -> None:
+        """Write the checkpoint, whole or not at all."""
+        if path is None:
+            return
+        fields = self.state._asdict()
+        arrays = {f"state_{k}": _host(v) for k, v in fields.items() if v is not None}
+        part = path.with_name(f".{path.stem}.{os.getpid()}.npz")
+        try:
+            np.savez(
+                part,
+                identity=np.array(self.identity()),
+                number=np.array(number),
+                loss=self.loss,
+                accuracy=self.accuracy,
+                diverged=self.diverged,
+                **arrays,
+            )
+            part.replace(path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise UsageError(
+                f"{path} cannot be written ({error.strerror or error}): choose another folder."
+            ) from error
+
+    def resume(self, path: Path | None) -> int:
+        """Return the round that a checkpoint of the same run holds, 0 where there is none."""
+        if path is None or not path.exists():
+            return 0
+        self.begin_empty()
+        try:
+            with np.load(path, allow_pickle=False) as held:
+                if str(held["identity"]) != self.identity():
+                    raise UsageError(
+                        f"{path} belongs to another run: remove it or choose another folder."
+                    )
+                self.loss, self.accuracy = held["loss"], held["accuracy"]
+                self.diverged = held["diverged"]
+                put = self.problem.xp.asarray
+                values = {
+                    name: (put(held[f"state_{name}"]) if old is not None else None)
+                    for name, old in self.state._asdict().items()
+                }
+                scalars = {k: v.item() for k, v in values.items() if v is not None and v.ndim == 0}
+                self.state = type(self.state)(**{**values, **scalars})
+                return int(held["number"])
+        except (OSError, KeyError, ValueError) as error:
+            if isinstance(error, UsageError):
+                raise
+            raise UsageError(f"{path} is torn ({error}): remove it to start afresh.") from error
+
+    def begin_empty(self) -> None:
+        """Set a state of the right kind whose numbers do not matter."""
+        problem = self.problem
+        x = problem.xp.zeros((1, problem.K, problem.dim), dtype=problem.dtype)
+        batch = problem.xp.zeros((1, problem.K, 1), dtype=np.int64)
+        self.state = self.algorithm.init(problem, x, 1.0, batch)
+
+
+def _slice(state: Any, part: slice, K: int) -> Any:
+    """Return the state of some of the workers; what all share (the server's) stays whole."""
+    return type(state)(*(v[..., part, :] if _per_worker(v, K) else v for v in state))
+
+
+def _join(states: list[Any], whole_state: Any, K: int) -> Any:
+    """Return the state of all workers from those of the parts."""
+    fields = []
+    for i, before in enumerate(whole_state):
+        values = [state[i] for state in states]
+        fields.append(_concatenate(values) if _per_worker(before, K) else values[0])
+    return type(whole_state)(*fields)
+
+
+def _concatenate(values: list[Any]) -> Any:
+    return np.concatenate(values, axis=-2) if len(values) > 1 else values[0]
+
+
+def _per_worker(value: Any, K: int) -> bool:
+    return getattr(value, "ndim", 0) >= 2 and value.shape[-2] == K
+
+
+def _host(value: Any) -> Any:
+    """Return an array in the memory of the host."""
+    return value.get() if hasattr(value, "get") else np.asarray(value)
