@@ -17,6 +17,7 @@ from typing import Any
 from stemtheory._version import __version__
 from stemtheory.claims import together
 from stemtheory.claims.judge import ALPHA
+from stemtheory.claims.ledger import claims
 
 RESULTS = Path(__file__).with_name("results") / "seeds.json"
 Key = tuple[str, str, str]
@@ -45,12 +46,16 @@ def compare(runs: list[dict[Key, tuple[str, float | None]]]) -> dict[str, Any]:
         if first[key][0] == "holds"
     }
     moving = {key: found for key, found in margins.items() if len(set(found)) > 1}
-    closest = sorted(moving, key=lambda key: min(moving[key]))[:10]
+    # exact inequalities may be attained; only where a mean decides does a small margin mean chance
+    means = {c.id for c in claims().values() if c.kind == "expectation"}
+    chance = {key: found for key, found in moving.items() if key[0] in means}
+    closest = sorted(chance, key=lambda key: min(chance[key]))[:10]
     return {
         "rows": len(first),
         "changed": changed,
         "rows_that_depend_on_the_seed": len(moving),
-        "closest": [
+        "rows_decided_by_a_mean": len(chance),
+        "closest_of_these": [
             {"row": list(key), "smallest_margin": min(moving[key]), "largest": max(moving[key])}
             for key in closest
         ],
