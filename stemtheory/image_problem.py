@@ -59,6 +59,7 @@ class ImageProblem:
     scale: float
     alpha: float
     dials: Mapping[str, Any]
+    note: str = ""
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
     xp: Any = field(default=np, repr=False)
 
@@ -378,4 +379,5 @@ def _bind(
         scale=1 / spread,
         alpha=dials["alpha"],
         dials=dials,
+        note=images.note,
     )

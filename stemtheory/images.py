@@ -207,7 +207,7 @@ class _Run:
             with np.errstate(all="ignore"):  # the setting is the thread's own
                 for step, lists in zip(steps, picks, strict=True):
                     batch = some.gather(lists[:, part])
-                    mine = self.algorithm.local_step(some, mine, step, batch)  # type: ignore[arg-type]
+                    mine = self.algorithm.local_step(some, mine, step, batch)
             return mine
 
         states = list(self.pool.map(advance, self.parts))
@@ -262,11 +262,9 @@ class _Run:
         training, algorithm = self.training, self.algorithm
         rounds = np.array(training.due, dtype=np.int64)
         first = training.b * training.I if algorithm.initial_batch else 0
-        steps = rounds * training.I * float(training.b)
+        steps = np.asarray(rounds * training.I * float(training.b), dtype=np.float64)
         gradients = first + algorithm.gradients_per_step * steps
-        return History(
-            rounds, first + steps, gradients, self.loss, self.accuracy, self.diverged
-        )
+        return History(rounds, first + steps, gradients, self.loss, self.accuracy, self.diverged)
 
     # -- checkpoints
 

@@ -1,0 +1,332 @@
+"""The runs behind the paper's figures on images: settings by mode, tuning, and what was measured.
+
+Two rows are always run. In the first, step sizes are the paper's: 0.1 (large minibatch) or 0.01
+(small) for FedAvg and SCAFFOLD, and for STEM the best pair with kappa and cbar in the paper's
+ranges. In the second, all three are tuned on the same terms: by the training loss after a third of
+the rounds, on a seed that is not among those shown. Both rows hold "FedAvg on STEM's schedule",
+which has STEM's step sizes and nothing else of it.
+
+Paper: sec: Experiments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stemtheory.backend import numpy_backend
+from stemtheory.catalogue import load_problem
+from stemtheory.data import available
+from stemtheory.drawing import Progress, writable_folder
+from stemtheory.errors import UsageError
+from stemtheory.image_problem import ImageProblem
+from stemtheory.images import History, PerEpoch, Training, train
+from stemtheory.schedule import Constant, Schedule
+
+SEED = 0
+TUNING_SEED = 1000
+LARGE = 64  # a minibatch of this size is large, in the paper's words
+RESULTS = Path("results")  # where --full keeps its checkpoints
+
+STEM, FEDAVG, SCAFFOLD, BORROWED = "STEM", "FedAvg", "SCAFFOLD", "FedAvg, STEM's schedule"
+NAMES = (STEM, FEDAVG, SCAFFOLD, BORROWED)
+ALGORITHM = {STEM: "stem", FEDAVG: "fedavg", SCAFFOLD: "scaffold", BORROWED: "fedavg"}
+PAPER_ROW, TUNED_ROW = "the paper's step sizes", "tuned step sizes"
+ROWS = (PAPER_ROW, TUNED_ROW)
+
+
+class Case(NamedTuple):
+    """One figure in one mode: the problem, b, the local steps I compared, and rounds for each."""
+
+    problem: str
+    dials: dict[str, Any]
+    K: int
+    b: int
+    local: tuple[int, ...]
+    rounds: tuple[int, ...]
+    every: int
+    seeds: tuple[int, ...]
+    target: float
+
+
+class Line(NamedTuple):
+    """One curve: an algorithm with its step sizes at one I, in one row."""
+
+    row: str
+    name: str
+    I: int
+    steps: str
+    history: History
+
+    @property
+    def final(self) -> tuple[float, float]:
+        """Mean final test accuracy of the seeds that did not diverge, and its standard error."""
+        return mean_and_error(self.history.accuracy[:, -1])
+
+    @property
+    def final_loss(self) -> tuple[float, float]:
+        """Mean final training loss likewise."""
+        return mean_and_error(self.history.loss[:, -1])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All curves of one figure."""
+
+    figure: int
+    mode: str
+    case: Case
+    note: str
+    per_worker: tuple[int, int]
+    dim: int
+    lines: tuple[Line, ...]
+
+    def line(self, row: str, name: str, I: int | None = None) -> Line:
+        """Return the curve of an algorithm in a row, at the first I unless given."""
+        at = self.case.local[0] if I is None else I
+        return next(x for x in self.lines if (x.row, x.name, x.I) == (row, name, at))
+
+
+def mean_and_error(values: Any) -> tuple[float, float]:
+    """Return mean and standard error over the finite values; NaN where there are too few."""
+    good = np.asarray(values)[np.isfinite(values)]
+    if len(good) == 0:
+        return math.nan, math.nan
+    error = float(good.std(ddof=1) / math.sqrt(len(good))) if len(good) > 1 else math.nan
+    return float(good.mean()), error
+
+
+def difference(one: Line, other: Line) -> tuple[float, float]:
+    """Return the mean difference of final test accuracies over common seeds, and its error."""
+    return mean_and_error(one.history.accuracy[:, -1] - other.history.accuracy[:, -1])
+
+
+def samples_to(line: Line, target: float) -> float:
+    """Return the median over seeds of the draws per worker until a test accuracy; inf if never."""
+    reached = line.history.accuracy >= target
+    first = [float(line.history.draws[row.argmax()]) if row.any() else math.inf for row in reached]
+    return float(np.median(first))
+
+
+# -- settings
+
+CLASSES = {2: 10, 3: 10, 4: 5, 5: 5}
+PAPER_I = {2: (61,), 3: (7,), 4: (61,), 5: (67, 536)}
+
+
+def case_of(figure: int, mode: str) -> Case:
+    """Return the settings of one figure in one mode, on the best data that is there.
+
+    Raises
+    ------
+    UsageError
+        If no data are there; it says what to install.
+    """
+    b, classes = (LARGE if figure == 3 else 8), CLASSES[figure]
+    return {"quick": _quick, "default": _default, "full": _full}[mode](figure, b, classes)
+
+
+def _quick(figure: int, b: int, classes: int) -> Case:
+    local = (16, 128) if figure == 5 else (130 // b,)
+    rounds = (32, 4) if figure == 5 else (30,)
+    dials = {"data": "digits", "hidden": 16, "train": 130, "test": 40, "classes": classes}
+    return Case("tanh_network", dials, 10, b, local, rounds, 2, (0, 1, 2), 0.9)
+
+
+def _default(figure: int, b: int, classes: int) -> Case:
+    if figure == 5:
+        dials = {"data": "mnist-5k", "shrink": 2, "layers": "small", "classes": classes}
+        return Case("cnn", dials, 10, b, (50, 400), (32, 4), 2, (0, 1, 2), 0.9)
+    if available("fashion-mnist"):
+        dials: dict[str, Any] = {
+            "data": "fashion-mnist",
+            "shrink": 2,
+            "hidden": 32,
+            "classes": classes,
+        }
+        dials |= {"train": 490, "test": 90}
+        return Case("tanh_network", dials, 100, b, (490 // b,), (30,), 3, (0, 1, 2), 0.8)
+    dials = {"data": "mnist-5k", "shrink": 2, "hidden": 32, "classes": classes}
+    return Case("tanh_network", dials, 10, b, (400 // b,), (30,), 3, (0, 1, 2), 0.8)
+
+
+def _full(figure: int, b: int, classes: int) -> Case:
+    wanted = ("mnist", "fashion-mnist") if figure == 5 else ("cifar10", "fashion-mnist")
+    data = next((name for name in wanted if available(name)), None)
+    if data is None:
+        raise UsageError(
+            f"paper_figure{figure} --full needs {wanted[0]} in a folder below the one that"
+            " STEMTHEORY_DATA names, or Fashion-MNIST: apt-get install dataset-fashion-mnist."
+        )
+    train, test = (540, 80) if figure == 5 else (490, 90)
+    dials: dict[str, Any] = {"data": data, "layers": "cifar" if data == "cifar10" else "mnist"}
+    dials |= {"train": train, "test": test, "classes": classes}
+    rounds = (64, 8) if figure == 5 else (60,)
+    return Case("cnn", dials, 100, b, PAPER_I[figure], rounds, 4, (0, 1, 2), 0.75)
+
+
+def problem_of(case: Case) -> ImageProblem:
+    """Return the problem of a case, in float32."""
+    made = load_problem(case.problem, K=case.K, dim=None, **case.dials)  # type: ignore[arg-type]
+    assert isinstance(made, ImageProblem)
+    return made.place(numpy_backend("figures of images"), np.dtype(np.float32))
+
+
+# -- tuning
+
+FIRST_RATES, MOST = (0.1, 0.3, 1.0), 10.0
+CBARS = (1.0, 3.0, 10.0)
+
+
+def paper_rate(b: int) -> float:
+    """Return the paper's step of FedAvg and SCAFFOLD."""
+    return 0.1 if b >= LARGE else 0.01
+
+
+def top_kappa(b: int) -> float:
+    """Return the largest kappa of the paper's range for this b; smaller ones are slower here."""
+    return 0.5 if b >= LARGE else 0.1
+
+
+class Tuned(NamedTuple):
+    """Step sizes of one row."""
+
+    stem: PerEpoch
+    fedavg: float
+    scaffold: float
+
+
+Try = Callable[[str, Schedule], float]
+
+
+def tune(case: Case, attempt: Try, epoch: int) -> dict[str, Tuned]:
+    """Return the step sizes of both rows; ``attempt`` returns the loss of a short run."""
+    top, rate = top_kappa(case.b), paper_rate(case.b)
+
+    def best_cbar(kappa: float) -> PerEpoch:
+        losses = {c: attempt("stem", PerEpoch(kappa, c, epoch)) for c in CBARS}
+        return PerEpoch(kappa, least(losses), epoch)
+
+    paper = best_cbar(top)
+    kappas = (top, 2 * top, 4 * top)
+    kappa = climb(lambda k: attempt("stem", PerEpoch(k, paper.cbar, epoch)), kappas)
+    fedavg, scaffold = (
+        climb(lambda rate, name=name: attempt(name, Constant(rate)), FIRST_RATES)  # type: ignore[misc]
+        for name in ("fedavg", "scaffold")
+    )
+    stem = paper if kappa == top else best_cbar(kappa)
+    return {PAPER_ROW: Tuned(paper, rate, rate), TUNED_ROW: Tuned(stem, fedavg, scaffold)}
+
+
+def climb(loss: Callable[[float], float], first: tuple[float, ...]) -> float:
+    """Return the value with the least loss, going on beyond either end of ``first`` if need be."""
+    seen = {value: loss(value) for value in first}
+    while True:
+        best, low, high = least(seen), min(seen), max(seen)
+        if best == high and high < MOST:
+            value = high * first[-1] / first[-2]
+        elif best == low and low > 1 / MOST**2:
+            value = low * first[0] / first[1]
+        else:
+            return best
+        value = float(f"{value:.1g}")
+        if value in seen:
+            return best
+        seen[value] = loss(value)
+
+
+def least(losses: dict[float, float]) -> float:
+    """Return the key of the least loss; a diverged run never wins."""
+    return min(losses, key=lambda key: losses[key] if math.isfinite(losses[key]) else math.inf)
+
+
+def schedules(tuned: Tuned) -> dict[str, Schedule]:
+    """Return the schedule of every curve of a row."""
+    return {
+        STEM: tuned.stem,
+        FEDAVG: Constant(tuned.fedavg),
+        SCAFFOLD: Constant(tuned.scaffold),
+        BORROWED: tuned.stem,
+    }
+
+
+def describe(name: str, schedule: Schedule) -> str:
+    """Return the step size in a few words."""
+    p = schedule.parameters()
+    if name in (STEM, BORROWED):
+        return f"kappa {p['kappa']:g}, cbar {p['cbar']:g}"
+    return f"step {schedule.eta(1.0):g}"
+
+
+# -- runs
+
+
+@lru_cache(maxsize=8)
+def compare(figure: int, mode: str, progress: Progress) -> Comparison:
+    """Return all curves of one figure, run now; ``full`` resumes from its checkpoints."""
+    case = case_of(figure, mode)
+    problem = problem_of(case)
+    epoch = max(1, problem.size // case.b)
+    folder = writable_folder(RESULTS / f"paper_figure{figure}") if mode == "full" else None
+    lines: list[Line] = []
+    for I, rounds in zip(case.local, case.rounds, strict=True):
+        run = _Runner(case, problem, I, rounds, folder, progress)
+        progress(f"paper_figure{figure}: tuning step sizes at I = {I}")
+        for row, tuned in tune(case, run.attempt, epoch).items():
+            for name, schedule in schedules(tuned).items():
+                steps = describe(name, schedule)
+                progress(f"paper_figure{figure}: {name} ({steps}) at I = {I}, {row}")
+                lines.append(Line(row, name, I, steps, run.whole(ALGORITHM[name], schedule)))
+    return Comparison(
+        figure,
+        mode,
+        case,
+        problem.note,
+        (problem.size, int(problem.test_labels.shape[1])),
+        problem.dim,
+        tuple(lines),
+    )
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Runs one algorithm after the other on the same problem."""
+
+    case: Case
+    problem: ImageProblem
+    I: int
+    rounds: int
+    folder: Path | None
+    progress: Progress
+
+    def attempt(self, algorithm: str, schedule: Schedule) -> float:
+        """Return the training loss after a third of the rounds, on the seed for tuning."""
+        rounds = max(1, self.rounds // 3)
+        training = self._training(algorithm, schedule, rounds, (TUNING_SEED,), rounds)
+        return float(train(self.problem, training).loss[0, -1])
+
+    def whole(self, algorithm: str, schedule: Schedule) -> History:
+        """Return the history of a whole run, remembered: rows may share one."""
+        every = self.case.every if self.rounds > 10 else 1
+        training = self._training(algorithm, schedule, self.rounds, self.case.seeds, every)
+        said = self.progress if self.folder else lambda _: None
+        return train(self.problem, training, checkpoint=self._file(training), progress=said)
+
+    def _training(
+        self, algorithm: str, schedule: Schedule, rounds: int, seeds: tuple[int, ...], every: int
+    ) -> Training:
+        return Training(algorithm, schedule, rounds, self.I, self.case.b, seeds, every)
+
+    def _file(self, training: Training) -> Path | None:
+        if self.folder is None:
+            return None
+        numbers = "-".join(f"{v:g}" for v in training.schedule.parameters().values())
+        return (
+            self.folder / f"{self.case.dials['data']}-{training.algorithm}-{self.I}-{numbers}.npz"
+        )
