@@ -130,7 +130,7 @@ def _dask(jobs: int, address: str) -> Iterator[tuple[Executor, int]]:
                     n_workers=jobs,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
                 )
             )
         try:

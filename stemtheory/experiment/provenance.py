@@ -17,8 +17,9 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
 def provenance(**more: Any) -> str:
-    """Return versions, platform, commit and ``more`` as JSON text with sorted keys."""
-    return json.dumps({**_fixed(), **more}, sort_keys=True)
+    """Return versions, platform, commit and ``more`` as JSON text; what is not there is left out."""
+    known = {name: value for name, value in {**_fixed(), **more}.items() if value is not None}
+    return json.dumps(known, sort_keys=True)
 
 
 @cache

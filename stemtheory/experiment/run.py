@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = Path("results")
+ENGINE = "array"  # what auto stands for: it serves every problem and algorithm
 
 
 class Progress(NamedTuple):
@@ -188,10 +189,10 @@ def run_sweep(
 def _stored(path: Path, spec: Spec) -> tuple[Machine, dict[str, str]]:
     """Return what ``auto`` stands for, and what is done; a store settles both."""
     if not path.exists():
-        return Machine("array", resolve("auto").name), {}
+        return Machine(ENGINE, resolve("auto").name), {}
     with Store.reading(path) as store:
         known = store.machine(spec.name, spec.mode)
-        machine = Machine(*known) if known else Machine("array", resolve("auto").name)
+        machine = Machine(*known) if known else Machine(ENGINE, resolve("auto").name)
         return machine, store.statuses()
 
 

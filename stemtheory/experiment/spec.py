@@ -30,6 +30,7 @@ WHOLE = {"T": 1, "I": 1, "K": 1, "dim": 1, "replicates": 1, "sync_batch": 1, "se
 # the least value, or None where it may be anything finite
 REAL = {"b": 1.0, "B": 1.0, "nu": 0.0, "epsilon": 0.0, "precision": 0.0}
 REAL |= {"L": 0.0, "sigma": 0.0, "zeta": 0.0}
+POSITIVE = ("L", "epsilon", "precision")
 TEXT = (
     *("problem", "noise", "heterogeneity", "schedule", "sync"),
     *("dtype", "engine", "backend", "noise_source"),
@@ -246,8 +247,8 @@ class _Reader:
             kind = f"a whole number of at least {WHOLE[key]}"
             fine = is_number and value == int(value) and value >= WHOLE[key]
         elif key in REAL:
-            kind = f"a number of at least {REAL[key]:g}"
-            fine = is_number and value >= REAL[key]
+            kind = "a number above 0" if key in POSITIVE else f"a number of at least {REAL[key]:g}"
+            fine = is_number and value >= REAL[key] and not (key in POSITIVE and value == 0)
         elif key in TEXT:
             kind, fine = "text in quotes", isinstance(value, str)
         elif key == "per_sample":

@@ -147,7 +147,7 @@ def cluster() -> Iterator[Any]:
     os.chdir(ROOT)  # its workers find the entry there
     try:
         with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
         ) as found:
             yield found
     finally:

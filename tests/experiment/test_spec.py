@@ -156,6 +156,7 @@ MISTAKES = {
     "truth for a number": ("[settings]\nseed = true\n", 2, "settings.seed", "whole number"),
     "number for text": ("[settings]\nproblem = 3\n", 2, "settings.problem", "text"),
     "list where one value goes": ("[settings]\nK = [1, 2]\n", 2, "settings.K", "whole number"),
+    "zero where it must be above": ("[grids.g]\nepsilon = [0]\n", 2, "grids.g.epsilon", "above 0"),
     "below the least": ("[settings]\nK = 0\n", 2, "settings.K", "at least 1"),
     "empty grid": ("[grids.g]\nT = 16\nnu = []\n", 3, "grids.g.nu", "empty"),
     "pitfall 44, nan": ("[grids.g]\nsigma = [0.1, nan]\n", 2, "grids.g.sigma", "finite"),

@@ -108,40 +108,49 @@ def _sweep(path: Path, jobs: int) -> None:
     run_sweep(small(), store=path, jobs=jobs, chunk_seconds=0.0)
 
 
-def _killed(path: Path, seconds: float, jobs: int = 1) -> bool:
-    """Start the sweep, kill it without warning after a while; return whether it was too late."""
+def _killed(path: Path, seconds: float, log_bytes: int) -> bool:
+    """Start the sweep and kill it without warning; return whether it had ended by then.
+
+    That is some time after its log has reached a size, so that a busy machine, too, is caught at
+    every stage of its work.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.experiment.test_sweep"])
-    process = context.Process(target=_sweep, args=(path, jobs))
+    process = context.Process(target=_sweep, args=(path, 1))
     process.start()
-    while not path.exists() and process.is_alive():
-        time.sleep(0.001)
+    log = path.with_name(f"{path.name}-wal")
+    while process.is_alive() and not (path.exists() and _size(log) >= log_bytes):
+        time.sleep(0.0005)
     process.join(seconds)
     process.kill()
     process.join()
     return process.exitcode == 0
 
 
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
-def test_pitfalls_6_and_49_kill_9_at_twenty_random_moments(
+def test_pitfalls_6_7_8_and_49_kill_9_at_twenty_random_moments(
     undisturbed: Path, tmp_path: Path
 ) -> None:
     expected = content(undisturbed)
     generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(9)))
-    kills, counts = 0, []
-    store = 0
-    for _ in range(60):
-        if kills == 20:
-            break
+    kills, store, counts = 0, 0, []
+    while kills < 20 and store < 40:
         path = tmp_path / f"{store}.sqlite"
-        too_late = _killed(path, float(generator.uniform(0, 0.1)))
+        seconds, size = generator.uniform(0, 0.02), generator.integers(0, 400_000)
+        too_late = _killed(path, float(seconds), int(size) * (kills % 4 > 0))
         found = content(path)
         assert {id_: expected[id_] for id_ in found} == found
+        assert not too_late or found == expected
         counts.append(len(found))
-        if too_late:
-            assert found == expected
         kills += not too_late
-        store += too_late or len(found) == 24
+        store += len(found) == 24
     assert kills == 20
     assert any(0 < n < 24 for n in counts)
     for n in range(store + 1):
