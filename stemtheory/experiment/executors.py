@@ -148,13 +148,16 @@ def _same_versions(client: Any, address: str) -> int:
     """Return how many threads the workers have; all must run this version of the package."""
     ours = worker_version()
     try:
+        client.wait_for_workers(1, timeout=TIMEOUT)  # they may still be starting
         theirs = client.run(worker_version)
+    except TimeoutError as error:
+        raise WorkersLostError(
+            f"{address} has no workers: start some, then run it again."
+        ) from error
     except (ImportError, ModuleNotFoundError) as error:
         raise UsageError(
             f"a worker of {address} has no stemtheory ({error}): install {ours[0]} there."
         ) from error
-    if not theirs:
-        raise WorkersLostError(f"{address} has no workers: start some, then run it again.")
     other = {version for version in theirs.values() if tuple(version) != ours}
     if other:
         raise UsageError(

@@ -17,7 +17,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
 def provenance(**more: Any) -> str:
-    """Return versions, platform, commit and ``more`` as JSON text; what is not there is left out."""
+    """Return versions, platform, commit and ``more`` as JSON text, without what is not there."""
     known = {name: value for name, value in {**_fixed(), **more}.items() if value is not None}
     return json.dumps(known, sort_keys=True)
 
