@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from stemtheory import cli_claims, cli_sweeps, console, display
+from stemtheory import cli_advise, cli_claims, cli_sweeps, console, display
 from stemtheory import cli_options as o
 from stemtheory._version import __version__
 from stemtheory.errors import choice, whole
@@ -227,3 +227,4 @@ def reproduce(
 
 cli_claims.register(app)
 cli_sweeps.register(app)
+cli_advise.register(app)

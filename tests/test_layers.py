@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("simulate", "walk", "images"),
     ("bound_formulas", "stem_bounds", "fedavg_bounds", "bounds", "inversion", "table1"),
     ("linear_model", "moment_maps", "moment_run", "moments"),
-    ("margins", "trace_files", "contract", "bound_report", "hitting"),
+    ("margins", "trace_files", "contract", "bound_report", "hitting", "advise"),
     ("claims",),
     ("experiment",),
     ("formula", "pages", "ledger_rows"),
@@ -49,6 +49,7 @@ TOP = (
     "cli_claims",
     "display_claims",
     "cli_sweeps",
+    "cli_advise",
 )
 
 FORBIDDEN_MODULES = {
