@@ -140,11 +140,12 @@ def _quick(figure: int, b: int, classes: int) -> Case:
 
 
 def _default(figure: int, b: int, classes: int) -> Case:
+    dials: dict[str, Any]
     if figure == 5:
         dials = {"data": "mnist-5k", "shrink": 2, "layers": "small", "classes": classes}
         return Case("cnn", dials, 10, b, (50, 400), (32, 4), 2, (0, 1, 2), 0.9)
     if available("fashion-mnist"):
-        dials: dict[str, Any] = {
+        dials = {
             "data": "fashion-mnist",
             "shrink": 2,
             "hidden": 32,

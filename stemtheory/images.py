@@ -77,7 +77,8 @@ class Training:
     """One training run: what is run, for how long, and when it is looked at.
 
     ``every`` rounds the training loss and the test accuracy at the mean iterate are recorded; round
-    0 and the last one always are. ``options`` are the algorithm's own.
+    0 and the last one always are. With ``gradient`` ||grad f||^2 over all training images is
+    recorded too. ``options`` are the algorithm's own.
     """
 
     algorithm: str
@@ -87,6 +88,7 @@ class Training:
     b: int
     seeds: tuple[int, ...] = (0,)
     every: int = 1
+    gradient: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -105,7 +107,8 @@ class History:
     """What was recorded, [seeds, records]; per worker: ``draws`` and ``gradients`` are samples.
 
     ``draws`` counts distinct samples, ``gradients`` the gradients computed at them (twice as many
-    for STEM). ``diverged`` holds the round from which a seed is lost, 0 for none.
+    for STEM). ``grad_sq`` is ||grad f||^2, NaN where it was not asked for. ``diverged`` holds the
+    round from which a seed is lost, 0 for none.
     """
 
     rounds: NDArray[np.int64]
@@ -113,6 +116,7 @@ class History:
     gradients: Floats
     loss: Floats
     accuracy: Floats
+    grad_sq: Floats
     diverged: NDArray[np.int64]
 
     @property
@@ -173,6 +177,7 @@ class _Run:
         self.state: Any = None
         self.loss = np.full((n, records), np.nan)
         self.accuracy = np.full((n, records), np.nan)
+        self.grad_sq = np.full((n, records), np.nan)
         self.diverged = np.zeros(n, dtype=np.int64)
 
     @property
@@ -236,13 +241,18 @@ class _Run:
         problem, at = self.problem, self.training.due.index(number)
         x = mean_iterate(self.state)
 
-        def one(seed: int) -> tuple[float, float]:
+        def one(seed: int) -> tuple[float, float, float]:
             with np.errstate(all="ignore"):
-                return float(problem.value(x[seed])), float(problem.accuracy(x[seed]))
+                square = np.nan
+                if self.training.gradient:
+                    g = problem.full_gradient(x[seed])
+                    square = float((g * g).sum())
+                return float(problem.value(x[seed])), float(problem.accuracy(x[seed])), square
 
-        for seed, (loss, accuracy) in enumerate(self.pool.map(one, range(len(x)))):
+        for seed, (loss, accuracy, square) in enumerate(self.pool.map(one, range(len(x)))):
             if np.isfinite(loss) and self.diverged[seed] == 0:
                 self.loss[seed, at], self.accuracy[seed, at] = loss, accuracy
+                self.grad_sq[seed, at] = square
             elif self.diverged[seed] == 0:
                 self.diverged[seed] = max(1, number)
 
@@ -264,7 +274,9 @@ class _Run:
         first = training.b * training.I if algorithm.initial_batch else 0
         steps = np.asarray(rounds * training.I * float(training.b), dtype=np.float64)
         gradients = first + algorithm.gradients_per_step * steps
-        return History(rounds, first + steps, gradients, self.loss, self.accuracy, self.diverged)
+        return History(
+            rounds, first + steps, gradients, self.loss, self.accuracy, self.grad_sq, self.diverged
+        )
 
     # -- checkpoints
 
@@ -294,6 +306,7 @@ class _Run:
                 number=np.array(number),
                 loss=self.loss,
                 accuracy=self.accuracy,
+                grad_sq=self.grad_sq,
                 diverged=self.diverged,
                 **arrays,
             )
@@ -316,7 +329,7 @@ class _Run:
                         f"{path} belongs to another run: remove it or choose another folder."
                     )
                 self.loss, self.accuracy = held["loss"], held["accuracy"]
-                self.diverged = held["diverged"]
+                self.grad_sq, self.diverged = held["grad_sq"], held["diverged"]
                 put = self.problem.xp.asarray
                 values = {
                     name: (put(held[f"state_{name}"]) if old is not None else None)
