@@ -14,14 +14,23 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Algorithm, Step, mean_over_workers
-from stemtheory.backend import Backend, is_out_of_memory
+from stemtheory.algorithms.base import (
+    Algorithm,
+    Chances,
+    Round,
+    Step,
+    System,
+    declared,
+    mean_iterate,
+    mean_over_workers,
+)
+from stemtheory.backend import Backend, is_out_of_memory, numpy_backend
 from stemtheory.errors import UsageError
 from stemtheory.oracle import Floats, Problem
 from stemtheory.schedule import Schedule
@@ -39,7 +48,10 @@ Times = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Plan:
-    """A run, checked: everything that ``run_group`` needs. ``stop`` ends it before its time."""
+    """A run, checked: everything that ``run_group`` needs. ``stop`` ends it before its time.
+
+    ``pass_samples`` is what a full local gradient counts for (b I unless given).
+    """
 
     problem: Problem
     algorithm: Algorithm
@@ -52,6 +64,7 @@ class Plan:
     dtype: np.dtype[Any]
     record: Times
     per_sample: bool
+    pass_samples: float | None = None
     stop: Event = field(default_factory=Event)
 
 
@@ -70,16 +83,33 @@ class Rows:
 
 @dataclass
 class Meter:
-    """Counts samples and exchanges as the loop goes; per worker."""
+    """Counts samples and exchanges as the loop goes; per worker.
+
+    Workers that sit out a round count with 0, so a count is the mean over the workers. ``silent``
+    is how many of the rounds ended without communication, in the mean over replicates.
+    """
 
     samples: float = 0.0
     draws: float = 0.0
     rounds: int = 0
+    silent: float = 0.0
 
     def step(self, gradients: int, samples: float) -> None:
         """Count one minibatch of ``samples`` at which ``gradients`` gradients are computed."""
         self.samples += gradients * samples
         self.draws += samples
+
+    def iteration(self, plan: Plan, cost: Round, step: Step) -> None:
+        """Count iteration t: its minibatch, and the full local gradients of the round it starts."""
+        algorithm, sizes = plan.algorithm, plan.sizes
+        taking_part = cost.active(sizes.K) / sizes.K
+        factor = algorithm.batch_factor(step.t, sizes.I)
+        gradients = cost.gradients_at(step.t, sizes.I, algorithm.gradients_per_step)
+        self.step(gradients, factor * sizes.b * taking_part)
+        self.rounds += step.synchronises
+        if passes := cost.passes_at(step.t, sizes.I):
+            samples = sizes.b * sizes.I if plan.pass_samples is None else plan.pass_samples
+            self.step(1, passes * samples * taking_part)
 
 
 def run_plan(plan: Plan, replicates: int, threads: int | None = None) -> Rows:
@@ -98,8 +128,16 @@ def run_plan(plan: Plan, replicates: int, threads: int | None = None) -> Rows:
     parts = [rows for several in found for rows in several]
     names = ("total", "last", "best", "diverged_at", "series", "running")
     joined = {name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in names}
-    # a group that diverged stops early: the one that went on counts for all
-    return Rows(**joined, meter=max((p.meter for p in parts), key=lambda meter: meter.draws))
+    return Rows(**joined, meter=_joined(parts))
+
+
+def _joined(parts: list[Rows]) -> Meter:
+    """Return one meter: a group that diverged stops early, and those that went on count for all."""
+    longest = max((p.meter for p in parts), key=lambda meter: meter.draws)
+    whole = [p for p in parts if p.meter.draws == longest.draws]
+    counts = [len(p.last) for p in whole]
+    silent = sum(p.meter.silent * n for p, n in zip(whole, counts, strict=True)) / sum(counts)
+    return replace(longest, silent=silent)
 
 
 def group_blocks(plan: Plan, sizes: list[int]) -> list[tuple[int, list[int]]]:
@@ -154,7 +192,7 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
     """Run the replicate blocks ``first``, ``first + 1``, ... together, all T iterations."""
     streams = _Streams(plan, first, sizes)
     units = [_Unit(plan, part) for part in _parts(plan, sizes[0], most)]
-    T, record = plan.sizes.T, plan.record
+    T, record, cost = plan.sizes.T, plan.record, declared(plan.algorithm)
     rows, meter = _Accumulator(len(sizes) * sizes[0], T, record), Meter()
     with plan.backend.quiet():
         initial = streams.initial()
@@ -166,12 +204,12 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
         span = _steps_per_block(plan, sizes)
         for t0 in range(1, T + 1, span):
             steps = _steps(plan, t0, min(span, T + 1 - t0))
-            noise = streams.steps(steps)
-            measured = [unit.advance(steps, noise) for unit in units]
-            for step in steps:
-                factor = plan.algorithm.batch_factor(step.t, plan.sizes.I)
-                meter.step(plan.algorithm.gradients_per_step, factor * plan.sizes.b)
-                meter.rounds += step.synchronises
+            noise, chances = streams.steps(steps), streams.chances(steps)
+            measured = [unit.advance(steps, noise, chances) for unit in units]
+            for step, chance in zip(steps, chances, strict=True):
+                meter.iteration(plan, cost, step)
+                if "coin" in chance:
+                    meter.silent += 1 - float(chance["coin"].mean())
             rows.add(np.concatenate(measured, axis=-1).reshape(len(steps), -1), t0)
             if rows.all_diverged or plan.stop.is_set():
                 break
@@ -183,6 +221,7 @@ class _Unit:
 
     def __init__(self, plan: Plan, part: slice) -> None:
         self.plan, self.part = plan, part
+        self.system = plan.algorithm if isinstance(plan.algorithm, System) else None
         self.state: Any = None
 
     def begin(self, minibatch: Any, n_blocks: int, eta: float) -> None:
@@ -194,12 +233,19 @@ class _Unit:
         mine = None if minibatch is None else minibatch[:, self.part]
         self.state = plan.algorithm.init(plan.problem, x, eta, mine)
 
-    def advance(self, steps: list[Step], noise: Any) -> Any:
+    def advance(self, steps: list[Step], noise: Any, chances: list[Chances]) -> Any:
         """Advance the state over a block of steps; return ||grad f(xbar_t)||^2, on the host."""
-        plan, state = self.plan, self.state
+        plan, system, state = self.plan, self.system, self.state
         measured = []
         for i, step in enumerate(steps):
-            gradient = plan.problem.full_gradient(mean_over_workers(state.x))
+            if system is None:
+                mean = mean_over_workers(state.x)
+            else:
+                if (step.t - 1) % plan.sizes.I == 0:
+                    chance = self._placed(chances[i])
+                    state = system.start_round(plan.problem, state, step, chance)
+                mean = mean_iterate(state)
+            gradient = plan.problem.full_gradient(mean)
             measured.append((gradient * gradient).sum(axis=-1))
             minibatch = None if noise is None else noise[i][:, self.part]
             state = plan.algorithm.local_step(plan.problem, state, step, minibatch)
@@ -207,6 +253,14 @@ class _Unit:
                 state = plan.algorithm.synchronise(plan.problem, state)
         self.state = state
         return plan.backend.to_host(plan.backend.xp.stack(measured))
+
+    def _placed(self, chance: Chances) -> Chances:
+        """Return this unit's part of a round's random choices, on the device."""
+        plan = self.plan
+        return {
+            name: plan.backend.from_host(value[:, self.part].astype(plan.dtype))
+            for name, value in chance.items()
+        }
 
 
 class _Streams:
@@ -216,12 +270,35 @@ class _Streams:
         self.plan, self.count, self.size = plan, len(sizes), sizes[0]
         self.first = first
         self.generators = self._open("steps")
+        self.choices = declared(plan.algorithm).chances
+        on_host = numpy_backend("choices of a round").generator
+        self.uniforms = {c.purpose: self._open(c.purpose, on_host) for c in self.choices}
         self.jumps: list[Any] = []  # opened at the first jump: a device generator takes memory
 
-    def _open(self, purpose: str) -> list[Any]:
+    def _open(self, purpose: str, make: Any = None) -> list[Any]:
         ids = range(self.first, self.first + self.count)
-        make, key = self.plan.host.generator, self.plan.key
+        make, key = make or self.plan.host.generator, self.plan.key
         return [make(key.seed_sequence(block, purpose)) for block in ids]
+
+    def chances(self, steps: list[Step]) -> list[Chances]:
+        """Return the random choices of the rounds that start at these steps, on the host.
+
+        They are few, so they are drawn on the host for every backend: the same everywhere.
+        """
+        if not self.choices:
+            return [{}] * len(steps)
+        I = self.plan.sizes.I
+        return [self._choose() if (step.t - 1) % I == 0 else {} for step in steps]
+
+    def _choose(self) -> Chances:
+        """Draw for full blocks (so that a choice does not depend on how many replicates run)."""
+        K, dim = self.plan.problem.K, self.plan.problem.dim
+        made = {}
+        for c in self.choices:
+            shape = (REPLICATE_BLOCK, *c.shape(K, dim))
+            drawn = np.stack([stream.random(shape) for stream in self.uniforms[c.purpose]])
+            made[c.purpose] = np.asarray(c.decide(drawn[:, : self.size]))
+        return made
 
     def initial(self) -> Any:
         """Return the minibatch of B samples at x_1, shape [blocks, replicates, ...]."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS, Entry
+from stemtheory.algorithms.entry import Facts
 from stemtheory.errors import UsageError, choice, real, whole
 from stemtheory.schedule import Schedule, make_schedule, round_up
 
@@ -81,12 +82,28 @@ def resolve_sizes(
 
 
 def resolve_schedule(
-    algorithm: str, name: str, sizes: Sizes, L: float, sigma: float, options: Mapping[str, Any]
+    algorithm: str,
+    name: str,
+    sizes: Sizes,
+    L: float,
+    sigma: float,
+    options: Mapping[str, Any],
+    algorithm_options: Mapping[str, Any] | None = None,
 ) -> Schedule:
-    """Return the step sizes and momenta of a run."""
+    """Return the step sizes and momenta of a run; ``theorem`` is the algorithm's own theory.
+
+    Raises
+    ------
+    UsageError
+        For an unknown schedule, or options that it or the algorithm does not have.
+    """
+    entry = ALGORITHMS[algorithm]
+    if name == "theorem" and entry.theory is not None and not options:
+        facts = Facts(sizes.T, sizes.K, sizes.b, sizes.I, L, sigma)
+        return entry.theory(facts, entry.settle(algorithm_options))
     return make_schedule(
         name,
-        algorithm=ALGORITHMS[algorithm].base,
+        algorithm=entry.family,
         T=sizes.T,
         K=sizes.K,
         b=sizes.b,

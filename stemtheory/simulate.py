@@ -14,6 +14,7 @@ import numpy as np
 
 from stemtheory._version import __version__
 from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms.base import declared
 from stemtheory.array_engine import Meter, Plan, Times, run_plan
 from stemtheory.backend import Backend, numpy_backend, resolve
 from stemtheory.errors import UsageError, choice, whole
@@ -30,6 +31,7 @@ def simulate(
     problem: Problem,
     algorithm: str = "stem",
     *,
+    algorithm_options: Mapping[str, Any] | None = None,
     T: int = 4096,
     b: float | None = None,
     I: int | None = None,
@@ -58,13 +60,16 @@ def simulate(
     problem
         What is minimised; ``load_problem`` makes one.
     algorithm
-        A name of ``ALGORITHMS``: stem, fedavg, or a named setting of them.
+        A name of ``ALGORITHMS``: stem, fedavg, a named setting of them, or another system.
+    algorithm_options
+        The algorithm's own, such as ``{"option": "II", "participation": 0.5}`` of scaffold.
     T, b, I, nu, B
         Iterations (rounded up to a multiple of I), samples per minibatch (may be real), local
         steps per round, knob of the trade-off curve instead of b and I (default 1/2), and samples
         of the initial batch per worker (default b I).
     schedule, schedule_options
-        ``theorem``, ``calibrated``, ``practical`` or ``constant``, and its parameters.
+        ``theorem`` (the algorithm's own theory), ``calibrated``, ``practical`` or ``constant``,
+        and its parameters.
     sync, sync_batch
         STEM's reading of the synchronisation, and m of the sync batch.
     replicates, seed, x1
@@ -92,11 +97,12 @@ def simulate(
     constants, start = problem.constants(), _start(x1, problem.dim)
     sizes = resolve_sizes(algorithm, problem.K, constants.L, T=T, b=b, I=I, nu=nu, B=B)
     sigma = constants.sigma if math.isfinite(constants.sigma) else float(problem.dials["sigma"])
-    options = dict(schedule_options or {})
+    options, own = dict(schedule_options or {}), dict(algorithm_options or {})
+    entry = ALGORITHMS[algorithm]
     plan = Plan(
         problem=problem.place(chosen, kind),
-        algorithm=ALGORITHMS[algorithm].make(sync, sync_batch),
-        schedule=resolve_schedule(algorithm, schedule, sizes, constants.L, sigma, options),
+        algorithm=entry.make(sync, sync_batch, own, constants.L),
+        schedule=resolve_schedule(algorithm, schedule, sizes, constants.L, sigma, options, own),
         sizes=sizes,
         start=start,
         key=NoiseKey(whole("seed", seed, 0), problem.dim, problem.K, sizes.T, sizes.b, sizes.I),
@@ -105,10 +111,12 @@ def simulate(
         dtype=kind,
         record=_record_times(sizes.T, record_every, record_at),
         per_sample=_per_sample(per_sample, sizes),
+        pass_samples=_pass_samples(problem),
     )
     rows = run_plan(plan, whole("replicates", replicates), threads)
     settings = {
         "algorithm": algorithm,
+        "algorithm_options": entry.settle(own),
         "sync": sync,
         "sync_batch": sync_batch,
         "engine": "array",
@@ -154,18 +162,35 @@ def describe(problem: Problem, plan: Plan) -> dict[str, Any]:
 
 
 def count(plan: Plan, meter: Meter) -> Counts:
-    """Return the samples the engine counted and what was exchanged; an initial d costs one more."""
-    algorithm = plan.algorithm
-    first = algorithm.initial_vectors
-    vectors = algorithm.vectors_per_round * meter.rounds + first
+    """Return the samples the engine counted and what was exchanged; an initial d costs one more.
+
+    Everything is per worker: where only some take part in a round, the mean over all of them.
+    """
+    algorithm, cost, K, dim = (
+        plan.algorithm,
+        declared(plan.algorithm),
+        plan.sizes.K,
+        plan.start.size,
+    )
+    first, rounds = algorithm.initial_vectors, meter.rounds - meter.silent
+    visits = rounds * cost.active(K) / K
+    up, down = algorithm.vectors_per_round, cost.vectors_down
+    floats = up * dim if cost.floats_up is None else cost.floats_up(dim)
     return Counts(
         samples_per_worker=meter.samples,
         draws_per_worker=meter.draws,
-        rounds=meter.rounds,
-        exchanges=algorithm.exchanges_per_round * meter.rounds + min(first, 1),
-        vectors_up=vectors,
-        vectors_down=vectors,
+        rounds=_integer(rounds),
+        exchanges=_integer(algorithm.exchanges_per_round * rounds + min(first, 1)),
+        vectors_up=_integer(up * visits + first),
+        vectors_down=_integer(down * visits + first),
+        floats_up=_integer(floats * visits + first * dim),
+        floats_down=_integer((down * visits + first) * dim),
     )
+
+
+def _integer(count: float) -> float:
+    """Return a whole count as an int: means over workers or replicates may not be whole."""
+    return int(count) if float(count).is_integer() else count
 
 
 def _start(x1: Any, dim: int) -> Floats:
@@ -189,6 +214,12 @@ def _noise_backend(chosen: Backend, source: str) -> Backend:
     if choice("noise_source", source, ("device", "host")) == "device" or chosen.on_host:
         return chosen
     return numpy_backend("noise drawn on the host")
+
+
+def _pass_samples(problem: Problem) -> float | None:
+    """Return the samples of a full local gradient: N of a finite sum, else None (then b I)."""
+    size = getattr(problem, "size", None)
+    return None if size is None else float(size)
 
 
 def _per_sample(wanted: bool, sizes: Sizes) -> bool:

@@ -22,14 +22,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a run cost. ``samples`` are oracle calls, ``draws`` distinct samples; per worker."""
+    """What a run cost. ``samples`` are oracle calls, ``draws`` distinct samples; per worker.
+
+    Where only some workers take part in a round, or a round may end without communication, counts
+    are means over the workers and the replicates. A float has 32 bits.
+    """
 
     samples_per_worker: float
     draws_per_worker: float
-    rounds: int
-    exchanges: int
-    vectors_up: int
-    vectors_down: int
+    rounds: float
+    exchanges: float
+    vectors_up: float
+    vectors_down: float
+    floats_up: float | None = None
+    floats_down: float | None = None
 
 
 @dataclass(frozen=True)

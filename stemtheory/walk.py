@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Algorithm, Step
+from stemtheory.algorithms.base import Algorithm, Chances, Step, System
 from stemtheory.errors import whole
 from stemtheory.oracle import Floats, Problem
 from stemtheory.schedule import Schedule
@@ -24,7 +24,8 @@ from stemtheory.streams import NoiseKey
 class Visit:
     """Iteration t: the state before it, after the local step, and after the synchronisation.
 
-    Off a synchronisation ``local`` and ``after`` are the same object.
+    Off a synchronisation ``local`` and ``after`` are the same object. Where t starts a round of a
+    ``System``, ``before`` is the state after ``start_round``.
     """
 
     step: Step
@@ -49,11 +50,13 @@ def walk(
     b: float = 1.0,
     B: float | None = None,
     replicates: int = 1,
+    seed: int = 0,
 ) -> Iterator[Visit]:
     """Yield iterations 1..T; states hold arrays of shape [replicates, K, dim].
 
     ``draw(t, samples)`` returns the minibatch of iteration t (t = 0: the initial batch of B
-    samples, default b I); ``gaussian_draw`` makes one.
+    samples, default b I); ``gaussian_draw`` makes one. ``seed`` is that of the random choices of
+    a round.
     """
     T, I = whole("T", T), whole("I", I)
     shape = (replicates, problem.K, problem.dim)
@@ -62,11 +65,25 @@ def walk(
     for t in range(1, T + 1):
         eta, a = float(schedule.eta(float(t))), float(schedule.momentum(float(t + 1)))
         step = Step(t, eta, a, t % I == 0)
+        if isinstance(algorithm, System) and (t - 1) % I == 0:
+            chance = choices(problem, algorithm, seed, t, replicates)
+            state = algorithm.start_round(problem, state, step, chance)
         minibatch = draw(t, b * algorithm.batch_factor(t, I))
         local = algorithm.local_step(problem, state, step, minibatch)
         after = algorithm.synchronise(problem, local) if step.synchronises else local
         yield Visit(step, minibatch, state, local, after)
         state = after
+
+
+def choices(problem: Problem, algorithm: System, seed: int, t: int, replicates: int) -> Chances:
+    """Return the random choices of the round that starts at t: a function of (seed, t) alone."""
+    key = NoiseKey(seed, problem.dim, problem.K, 0, 0, 0)
+    made = {}
+    for c in algorithm.round.chances:
+        stream = np.random.Generator(np.random.SFC64(key.seed_sequence(t, f"walk {c.purpose}")))
+        uniforms = stream.random((replicates, *c.shape(problem.K, problem.dim)))
+        made[c.purpose] = np.asarray(c.decide(uniforms), dtype=np.float64)
+    return made
 
 
 def gaussian_draw(problem: Problem, seed: int = 0, replicates: int = 1) -> Draw:

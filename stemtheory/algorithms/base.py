@@ -2,15 +2,21 @@
 
 Arrays are [replicates..., K, dim]. At iteration t (1..T) the engine hands the state to
 ``local_step`` and, when t is a multiple of I, to ``synchronise``; x_1 is common to all workers.
+A ``System`` has one more move, ``start_round``, before the first local step of every round, and
+declares what a round costs in a ``Round``.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from stemtheory.oracle import Problem
+from stemtheory.oracle import Floats, Problem
+
+Chances = Mapping[str, Any]
 
 
 class Step(NamedTuple):
@@ -62,6 +68,89 @@ class Algorithm(Protocol):
 
     def batch_factor(self, t: int, I: int) -> int:
         """Return by how much iteration t multiplies its minibatch (1 but for a sync batch)."""
+
+
+@dataclass(frozen=True)
+class Chance:
+    """A random choice made once a round, in every replicate.
+
+    ``purpose`` is the address of its stream of uniform numbers, ``shape`` their shape given
+    (K, dim), and ``decide`` turns them, on the host, into what ``start_round`` is handed. The
+    choice named ``coin`` (1 or 0) says whether the round ends with communication at all.
+    """
+
+    purpose: str
+    shape: Callable[[int, int], tuple[int, ...]]
+    decide: Callable[[Floats], Any]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round costs a worker that takes part, beyond what ``Algorithm`` declares.
+
+    ``vectors_down`` are vectors received (``vectors_per_round`` are those sent). ``passes`` full
+    local gradients are computed in every ``pass_every``-th round. Of all workers the share
+    ``participation`` takes part. ``fresh`` tells of iteration t, given (t, I), whether its
+    estimate starts afresh, at half the gradients. ``floats_up`` returns the floats sent, given
+    dim, where vectors are compressed.
+    """
+
+    vectors_down: int
+    passes: int = 0
+    pass_every: int = 1
+    participation: float = 1.0
+    chances: tuple[Chance, ...] = ()
+    fresh: Callable[[int, int], bool] | None = None
+    floats_up: Callable[[int], float] | None = None
+
+    def active(self, K: int) -> int:
+        """Return how many of K workers take part in a round: at least one."""
+        return max(1, round(self.participation * K))
+
+    def passes_at(self, t: int, I: int) -> int:
+        """Return the full local gradients counted at iteration t: those of the round it starts."""
+        number, first = divmod(t - 1, I)
+        return self.passes if first == 0 and number % self.pass_every == 0 else 0
+
+    def gradients_at(self, t: int, I: int, usual: int) -> int:
+        """Return the gradients per sample at iteration t: the ``usual`` ones, or half of them."""
+        return usual // 2 if self.fresh is not None and self.fresh(t, I) else usual
+
+
+@runtime_checkable
+class System(Algorithm, Protocol):
+    """An algorithm whose rounds begin with a move of the server.
+
+    Its state may have a field ``weight``, shape [..., K, 1]: K/n for the n workers that take part,
+    0 for the others, None where all do.
+    """
+
+    @property
+    def round(self) -> Round:
+        """What a round costs, and its random choices."""
+
+    def start_round(self, problem: Problem, state: Any, step: Step, chance: Chances) -> Any:
+        """Return the state at the start of a round, given its random choices by purpose."""
+
+
+def declared(algorithm: Algorithm) -> Round:
+    """Return what a round of any algorithm costs; a plain one receives as much as it sends."""
+    if isinstance(algorithm, System):
+        return algorithm.round
+    return Round(algorithm.vectors_per_round)
+
+
+def mean_iterate(state: Any) -> Any:
+    """Return xbar_t, shape [..., dim]: the mean of x over the workers that take part."""
+    return average(state.x, getattr(state, "weight", None))
+
+
+def average(x: Any, weight: Any) -> Any:
+    """Return the mean over the workers that take part: [..., K, dim] to [..., dim].
+
+    ``weight`` is K/n for each of them and 0 for the others, or None where all take part.
+    """
+    return mean_over_workers(x if weight is None else x * weight)
 
 
 def mean_over_workers(x: Any) -> Any:

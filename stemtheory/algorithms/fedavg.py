@@ -5,6 +5,9 @@ deep networks from decentralized data. AISTATS 2017. As Algorithm 2 of the paper
 
     d_t = g(x_t),  x_{t+1} = x_t - eta d_t,  and the mean of x_{t+1} when t mod I = 0
 
+``SampledFedAvg`` averages over a fresh sample of the workers in every round, as in S. P.
+Karimireddy et al., ICML 2020, and H. Yang, M. Fang, J. Liu, ICLR 2021.
+
 Paper: Algorithm (Algo_FedAvg).
 """
 
@@ -13,8 +16,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Step, mean_over_workers, spread
+from stemtheory.algorithms.base import (
+    Chances,
+    Round,
+    Step,
+    average,
+    mean_over_workers,
+    spread,
+)
+from stemtheory.algorithms.entry import PARTICIPATION, Entry, Options
+from stemtheory.algorithms.participation import sampled, weight_of
 from stemtheory.oracle import Problem
+from stemtheory.schedule import fedavg_curve
 
 
 class FedAvgState(NamedTuple):
@@ -50,3 +63,80 @@ class FedAvg:
     def batch_factor(self, t: int, I: int) -> int:
         """Return 1: every step uses b samples."""
         return 1
+
+
+class SampledState(NamedTuple):
+    """x to step from, shape [..., K, dim]; the weights of the round's workers, [..., K, 1]."""
+
+    x: Any
+    weight: Any
+
+
+@dataclass(frozen=True)
+class SampledFedAvg:
+    """Algorithm 2 on a sample of the workers; what the others compute is never looked at."""
+
+    participation: float
+
+    initial_batch = False
+    gradients_per_step = 1
+    vectors_per_round = 1
+    exchanges_per_round = 1
+    initial_vectors = 0
+
+    @property
+    def round(self) -> Round:
+        """One vector each way, and the sample."""
+        return Round(1, participation=self.participation, chances=sampled(self.participation))
+
+    def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> SampledState:
+        """Return the state at t = 1."""
+        return SampledState(x, None)
+
+    def start_round(
+        self, problem: Problem, state: SampledState, step: Step, chance: Chances
+    ) -> SampledState:
+        """Return the state with this round's workers."""
+        return SampledState(state.x, weight_of(chance))
+
+    def local_step(
+        self, problem: Problem, state: SampledState, step: Step, minibatch: Any
+    ) -> SampledState:
+        """Return x_t - eta g(x_t)."""
+        x = state.x - step.eta * problem.stochastic_gradient(state.x, minibatch)
+        return SampledState(x, state.weight)
+
+    def synchronise(self, problem: Problem, state: SampledState) -> SampledState:
+        """Return the mean over the sample, handed to every worker."""
+        return SampledState(spread(average(state.x, state.weight), state.x), state.weight)
+
+    def batch_factor(self, t: int, I: int) -> int:
+        """Return 1: every step uses b samples."""
+        return 1
+
+
+def build(options: Options) -> FedAvg | SampledFedAvg:
+    """Return FedAvg, on a sample of the workers where ``participation`` is below 1."""
+    share = options["participation"]
+    return FedAvg() if share == 1 else SampledFedAvg(share)
+
+
+COMMON: dict[str, Any] = {
+    "base": "fedavg",
+    "curve": fedavg_curve,
+    "build": build,
+    "options": {"participation": PARTICIPATION},
+    "needs": "zeta bounded (I = 1: not needed); T >= 81 L^2 I^2 bK",
+    "promises": "eps^-2 samples, eps^-3/2 rounds",
+    "row": "FedAvg",
+}
+ENTRIES = (
+    Entry("fedavg", summary="local SGD (Algorithm 2)", **COMMON),
+    Entry(
+        "minibatch-sgd",
+        summary="FedAvg with I = 1, b = T/(81 L^2 K)",
+        pinned=(("I", 1),),
+        batch=lambda T, K, L: T / (81 * L**2 * K),
+        **(COMMON | {"promises": "eps^-2 samples, eps^-1 rounds, whatever zeta"}),
+    ),
+)

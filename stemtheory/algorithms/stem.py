@@ -26,7 +26,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Step, mean_over_workers, spread
+from stemtheory.algorithms.entry import Entry, Options
 from stemtheory.oracle import Problem
+from stemtheory.schedule import stem_curve
 
 READINGS = {
     "literal": "as listed: the own point stays the previous point of the next difference",
@@ -101,3 +103,50 @@ class Stem:
         if self.exchanges_per_round == 2:
             return self.sync_batch if t % I == 0 else 1
         return self.sync_batch if t > I and t % I == 1 else 1
+
+
+def build(options: Options) -> Stem:
+    """Return STEM under the reading ``sync``."""
+    return Stem(options["sync"], options["sync_batch"])
+
+
+COMMON: dict[str, Any] = {
+    "base": "stem",
+    "curve": stem_curve,
+    "build": build,
+    "readings": tuple(READINGS),
+    "family": "stem",
+    "needs": "zeta bounded (I = 1: not needed)",
+    "promises": "eps^-3/2 samples, eps^-1 rounds, up to logarithms",
+    "row": "STEM",
+}
+ENTRIES = (
+    Entry("stem", summary="two-sided momentum (Algorithm 1)", **COMMON),
+    Entry(
+        "fed-stem",
+        summary="STEM with b = O(1), I on the curve",
+        pinned=(("nu", 1.0),),
+        **(COMMON | {"row": "Fed STEM"}),
+    ),
+    Entry(
+        "minibatch-stem",
+        summary="STEM with I = 1, b = sqrt(T)/K",
+        pinned=(("I", 1),),
+        batch=lambda T, K, L: T**0.5 / K,
+        **(
+            COMMON
+            | {
+                "row": "Minibatch STEM",
+                "needs": "nothing of zeta",
+                "footnote": "independent of the heterogeneity",
+            }
+        ),
+    ),
+    Entry(
+        "storm",
+        summary="the centralised parent: one worker, I = 1",
+        pinned=(("I", 1), ("K", 1)),
+        batch=lambda T, K, L: 1.0,
+        **(COMMON | {"row": "", "needs": "one worker", "promises": "eps^-3/2 samples"}),
+    ),
+)

@@ -1,0 +1,188 @@
+"""What the registry knows of an algorithm: how it is made, what it needs, what it promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from stemtheory.algorithms.base import Algorithm
+from stemtheory.errors import UsageError, choice, real, whole
+from stemtheory.schedule import Constant, Curve, Schedule
+
+Options = Mapping[str, Any]
+SYNCS = ("literal", "average-first", "overwrite", "average-both")  # stem.READINGS says what each is
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of an algorithm: its default, how a value is checked, and what it does."""
+
+    default: Any
+    check: Callable[[str, object], Any]
+    text: str
+
+
+class Facts(NamedTuple):
+    """The setting that a theory's step sizes depend on."""
+
+    T: int
+    K: int
+    b: float
+    I: int
+    L: float
+    sigma: float
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named algorithm: its recursion (``base``), its trade-off curve, and what it pins.
+
+    ``pinned`` fixes I, K or nu; ``batch`` returns the minibatch size from (T, K, L) where I is
+    pinned. ``build`` makes the algorithm from its checked options, L among them. ``readings`` are
+    those of its synchronisation. ``family`` names the schedules it uses: stem (with momentum a_t)
+    or fedavg; ``theory`` returns its own step sizes under schedule theorem, from the setting and
+    the options. ``needs`` and ``promises`` say what its theory assumes and claims; ``row`` is its
+    row of Table 1, ``footnote`` that row's.
+
+    Paper: Table: Comparison.
+    """
+
+    name: str
+    base: str
+    summary: str
+    curve: Callable[[float, int, float], Curve]
+    pinned: tuple[tuple[str, float], ...] = ()
+    batch: Callable[[int, int, float], float] | None = None
+    build: Callable[[Options], Algorithm] | None = None
+    readings: tuple[str, ...] = ("literal",)
+    options: Mapping[str, Option] = field(default_factory=dict)
+    family: str = "fedavg"
+    theory: Callable[[Facts, Options], Schedule] | None = None
+    needs: str = ""
+    promises: str = ""
+    row: str = ""
+    footnote: str = ""
+
+    def make(
+        self,
+        sync: str = "literal",
+        sync_batch: int = 1,
+        options: Options | None = None,
+        L: float = 1.0,
+    ) -> Algorithm:
+        """Return the algorithm; ``sync`` and ``sync_batch`` are STEM's, ``options`` its own.
+
+        Raises
+        ------
+        UsageError
+            For an unknown reading or option, or one that this algorithm does not have.
+        """
+        assert self.build is not None
+        sync_batch = whole("sync_batch", sync_batch)
+        choice("sync", sync, SYNCS)
+        if sync not in self.readings or (sync_batch != 1 and len(self.readings) == 1):
+            raise UsageError(
+                f"sync {sync} with sync_batch {sync_batch} was given, but {self.name} has one"
+                " reading only: leave both out, or choose stem."
+            )
+        checked = self.settle(options)
+        return self.build({**checked, "sync": sync, "sync_batch": sync_batch, "L": L})
+
+    def settle(self, options: Options | None) -> dict[str, Any]:
+        """Return every option of this algorithm, checked, defaults filled in.
+
+        Raises
+        ------
+        UsageError
+            For an unknown option or a value out of range.
+        """
+        given = dict(options or {})
+        known = ", ".join(sorted(self.options)) or "none"
+        for name in given:
+            if name not in self.options:
+                raise UsageError(
+                    f"algorithm option '{name}' is unknown for {self.name}; known are {known}:"
+                    " drop it or choose another algorithm."
+                )
+        return {
+            name: option.check(name, given[name]) if name in given else option.default
+            for name, option in self.options.items()
+        }
+
+    def pin(self, name: str) -> float | None:
+        """Return the value this entry fixes for I, K or nu, or None."""
+        return dict(self.pinned).get(name)
+
+
+# Checks of options; each takes the option's name and the value given.
+
+
+def one_of(*allowed: str) -> Callable[[str, object], str]:
+    """Return a check for one of some names."""
+    return lambda name, value: choice(name, value, allowed)
+
+
+def positive(name: str, value: object) -> float:
+    """Return a finite number above 0."""
+    return real(name, value, positive=True)
+
+
+def not_negative(name: str, value: object) -> float:
+    """Return a finite number of at least 0."""
+    return real(name, value, minimum=0)
+
+
+def share(name: str, value: object) -> float:
+    """Return a share of the workers: above 0, at most 1."""
+    number = real(name, value, positive=True)
+    if number > 1:
+        raise UsageError(
+            f"{name} is {number:g}, but it is a share: give a number above 0 and at most 1."
+        )
+    return number
+
+
+def below_one(name: str, value: object) -> float:
+    """Return a momentum or a probability: in [0, 1)."""
+    number = real(name, value, minimum=0)
+    if number >= 1:
+        raise UsageError(f"{name} is {number:g}, but it must lie in [0, 1): give 0.9 or so.")
+    return number
+
+
+def unit(name: str, value: object) -> float:
+    """Return a number in [0, 1]."""
+    number = real(name, value, minimum=0)
+    if number > 1:
+        raise UsageError(f"{name} is {number:g}, but it must lie in [0, 1]: give 1 or less.")
+    return number
+
+
+PARTICIPATION = Option(1.0, share, "share of the workers sampled afresh in every round")
+SERVER_STEP = Option(1.0, positive, "eta_g: how far the server goes along the mean change")
+
+
+def capped(facts: Facts, cap: float, workers: float | None = None, scale: float = 1.0) -> Schedule:
+    """Return a constant step: FedAvg's sqrt(bn/T)/L times ``scale``, but at most ``cap``.
+
+    n is how many workers share a round's noise (K unless given). The 1/L makes it invariant to
+    the units of x.
+    """
+    n = facts.K if workers is None else workers
+    return Constant(min(cap, scale * math.sqrt(facts.b * n / facts.T) / facts.L))
+
+
+def recursive(facts: Facts, cap: float, server_step: float = 1.0) -> Schedule:
+    """Return constant (eta, a) for an estimate d that is renewed once a round: a = 8 (L h)^2.
+
+    Over a round of length h = eta I eta_g the error obeys E|e'|^2 <= (1-a)^2 E|e|^2 + 2 a^2 s^2 +
+    2 (1-a)^2 L^2 h^2 E|d|^2 and f descends by (h/2)(1 - hL)|d|^2 - (h/2)|e|^2. In the potential
+    f + w |e|^2 the last terms cancel if w = 1/(8 L^2 h) and a >= h/(2w) = 4 L^2 h^2. What is left
+    per round is 16 h^3 L^2 s^2 with s^2 = sigma^2/(bK), so over R rounds h = (bK/R)^{1/3}/L gives
+    R^{-2/3}.
+    """
+    rounds = facts.T / facts.I
+    length = min(cap, (facts.b * facts.K) ** (1 / 3) * rounds ** (-1 / 3) / facts.L)
+    return Constant(length / (facts.I * server_step), min(1.0, 8 * (facts.L * length) ** 2))

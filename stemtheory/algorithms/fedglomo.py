@@ -1,0 +1,180 @@
+"""FedGLOMO: global and local momentum, from two trajectories on the same minibatches.
+
+R. Das, A. Acharya, A. Hashemi, S. Sanghavi, I. S. Dhillon, U. Topcu. Faster non-convex federated
+learning via global and local momentum. UAI 2022. With w_r the server's point of round r, each of
+the round's n workers takes I local steps twice, from w_r and from w_{r-1}, on the same minibatches:
+
+    v <- g_k(y) + beta (v - g_k(y_previous)),   y <- y - eta v        (the first v is g_k(y))
+    Delta = w_r - y,   Delta' = w_{r-1} - y'
+    u_r = a mean Q(Delta) + (1 - a) (u_{r-1} + mean Q(Delta - Delta')),   u_1 = mean Q(Delta)
+    w_{r+1} = w_r - u_r
+
+With I = 1 and without compression u_r = eta d_r, where d_r is STORM's estimate at the server.
+
+Paper: Table: Comparison.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from stemtheory.algorithms.base import Chances, Round, Step, spread
+from stemtheory.algorithms.compression import KINDS, Compression
+from stemtheory.algorithms.entry import (
+    PARTICIPATION,
+    Entry,
+    Facts,
+    Option,
+    Options,
+    one_of,
+    recursive,
+    share,
+    unit,
+)
+from stemtheory.algorithms.participation import sampled, server_mean, weight_of
+from stemtheory.errors import whole
+from stemtheory.oracle import Problem
+from stemtheory.schedule import Schedule, stem_curve
+
+
+class Trail(NamedTuple):
+    """A local trajectory: its point, its direction and the oracle at its last point."""
+
+    x: Any
+    v: Any
+    there: Any
+
+
+class FedGlomoState(NamedTuple):
+    """``x`` is y_k from w_r; all are [..., K, dim], u and the server's points [..., 1, dim]."""
+
+    x: Any
+    trail: Trail
+    stale: Trail
+    server: Any
+    before: Any
+    u: Any
+    a: float
+    weight: Any
+    chance: Chances
+
+
+@dataclass(frozen=True)
+class FedGlomo:
+    """FedGLOMO; a comes from the schedule, as STEM's; ``beta`` is the local momentum's."""
+
+    beta: float = 1.0
+    participation: float = 1.0
+    compression: Compression = field(default_factory=Compression)
+
+    initial_batch = False
+    gradients_per_step = 4
+    vectors_per_round = 2
+    exchanges_per_round = 1
+    initial_vectors = 0
+
+    @property
+    def round(self) -> Round:
+        """w_r and w_{r-1} down; two vectors up; the first local step has no previous point."""
+        return Round(
+            2,
+            participation=self.participation,
+            chances=sampled(self.participation) + self.compression.chances(2),
+            fresh=lambda t, I: (t - 1) % I == 0,
+            floats_up=lambda dim: 2 * self.compression.floats(dim),
+        )
+
+    def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> FedGlomoState:
+        """Return the state at t = 1."""
+        server, trail = x[..., :1, :], Trail(x, None, None)
+        return FedGlomoState(x, trail, trail, server, server, None, 1.0, None, {})
+
+    def start_round(
+        self, problem: Problem, state: FedGlomoState, step: Step, chance: Chances
+    ) -> FedGlomoState:
+        """Return the state with both trajectories at their starts."""
+        old = spread(state.before[..., 0, :], state.x)
+        return state._replace(
+            trail=Trail(state.x, None, None),
+            stale=Trail(old, None, None),
+            a=step.a,
+            weight=weight_of(chance),
+            chance=chance,
+        )
+
+    def local_step(
+        self, problem: Problem, state: FedGlomoState, step: Step, minibatch: Any
+    ) -> FedGlomoState:
+        """Return both trajectories one step on, on the same minibatch."""
+        trail = self.advance(problem, state.trail, step.eta, minibatch)
+        stale = self.advance(problem, state.stale, step.eta, minibatch)
+        return state._replace(x=trail.x, trail=trail, stale=stale)
+
+    def advance(self, problem: Problem, trail: Trail, eta: float, minibatch: Any) -> Trail:
+        """Return a trajectory one step on: v <- g(y) + beta (v - g(y_previous))."""
+        here = problem.evaluate(trail.x)
+        v = problem.sample(here, minibatch)
+        if trail.v is not None:
+            v = v + self.beta * (trail.v - problem.sample(trail.there, minibatch))
+        return Trail(trail.x - eta * v, v, here)
+
+    def synchronise(self, problem: Problem, state: FedGlomoState) -> FedGlomoState:
+        """Return the state with u_r and w_{r+1}."""
+        u = self.momentum(state)
+        server = state.server - u
+        x = spread(server[..., 0, :], state.x)
+        return state._replace(x=x, server=server, before=state.server, u=u)
+
+    def momentum(self, state: FedGlomoState) -> Any:
+        """Return u_r, shape [..., 1, dim]."""
+        moved = state.server - state.trail.x
+        change = moved - (state.before - state.stale.x)
+        sent = self.compression.apply(moved, state.chance, 0)
+        if state.u is None:
+            return server_mean(sent, state.weight)
+        difference = self.compression.apply(change, state.chance, 1)
+        new, shift = server_mean(sent, state.weight), server_mean(difference, state.weight)
+        return state.a * new + (1 - state.a) * (state.u + shift)
+
+    def batch_factor(self, t: int, I: int) -> int:
+        """Return 1: every step uses b samples."""
+        return 1
+
+
+def build(options: Options) -> FedGlomo:
+    """Return FedGLOMO with the given options."""
+    names = ("compression", "keep", "levels")
+    return FedGlomo(
+        options["local_momentum"],
+        options["participation"],
+        Compression(*(options[name] for name in names)),
+    )
+
+
+def theory(facts: Facts, options: Options) -> Schedule:
+    """Return the steps of ``recursive``, with eta I at most 1/(8L)."""
+    return recursive(facts, 1 / (8 * facts.L))
+
+
+ENTRIES = (
+    Entry(
+        "fedglomo",
+        "fedglomo",
+        "global and local momentum; compression of what is sent",
+        stem_curve,
+        build=build,
+        options={
+            "local_momentum": Option(1.0, unit, "beta: 1 is SPIDER's recursion, 0 plain SGD"),
+            "participation": PARTICIPATION,
+            "compression": Option("none", one_of(*KINDS), "of the two vectors sent"),
+            "keep": Option(0.25, share, "share of the coordinates kept by sparsify"),
+            "levels": Option(4, whole, "levels of quantise"),
+        },
+        family="stem",
+        theory=theory,
+        needs="bounded variance and zeta",
+        promises="eps^-3/2 samples, eps^-3/2 rounds at I = b = O(1)",
+        row="MIME/FedGLOMO",
+    ),
+)

@@ -1,0 +1,87 @@
+"""VRL-SGD: local SGD whose workers take off their own drift.
+
+X. Liang, S. Shen, J. Liu, Z. Pan, E. Chen, Y. Cheng. Variance reduced local SGD with lower
+communication complexity. arXiv 1912.12844, 2019. Worker k keeps a drift v_k, at first 0:
+
+    x_k <- x_k - eta (g_k(x_k) - v_k)
+    every I steps:  v_k <- v_k + (xbar - x_k)/(sum of the round's eta),   x_k <- xbar
+
+The v_k add up to 0. With all workers and eta_g = 1 it is SCAFFOLD's option II, v_k = c_k - c, at
+one vector each way.
+
+Paper: sec: Intro.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
+from stemtheory.algorithms.entry import Entry, Facts, Options, capped
+from stemtheory.oracle import Problem
+from stemtheory.schedule import Schedule, fedavg_curve
+
+
+class VrlState(NamedTuple):
+    """x and the drift v, both [..., K, dim]; the sum of the round's steps so far."""
+
+    x: Any
+    v: Any
+    travel: float
+
+
+@dataclass(frozen=True)
+class VrlSgd:
+    """VRL-SGD, without the warm-up of its variant VRL-SGD-W."""
+
+    initial_batch = False
+    gradients_per_step = 1
+    vectors_per_round = 1
+    exchanges_per_round = 1
+    initial_vectors = 0
+    round = Round(1)
+
+    def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> VrlState:
+        """Return the state at t = 1, without drift."""
+        return VrlState(x, 0 * x, 0.0)
+
+    def start_round(
+        self, problem: Problem, state: VrlState, step: Step, chance: Chances
+    ) -> VrlState:
+        """Return the state with no step taken."""
+        return state._replace(travel=0.0)
+
+    def local_step(self, problem: Problem, state: VrlState, step: Step, minibatch: Any) -> VrlState:
+        """Return x - eta (g(x) - v)."""
+        g = problem.stochastic_gradient(state.x, minibatch)
+        return VrlState(state.x - step.eta * (g - state.v), state.v, state.travel + step.eta)
+
+    def synchronise(self, problem: Problem, state: VrlState) -> VrlState:
+        """Return the mean of the x_k, and the drifts renewed."""
+        mean = spread(mean_over_workers(state.x), state.x)
+        return state._replace(x=mean, v=state.v + (mean - state.x) / state.travel)
+
+    def batch_factor(self, t: int, I: int) -> int:
+        """Return 1: every step uses b samples."""
+        return 1
+
+
+def theory(facts: Facts, options: Options) -> Schedule:
+    """Return FedAvg's shape, at most 1/(6 sqrt(2) L I)."""
+    return capped(facts, 1 / (6 * math.sqrt(2) * facts.L * facts.I))
+
+
+ENTRIES = (
+    Entry(
+        "vrl-sgd",
+        "vrl-sgd",
+        "local SGD without its drift: SCAFFOLD at one vector each way",
+        fedavg_curve,
+        build=lambda options: VrlSgd(),
+        theory=theory,
+        needs="a state per worker; nothing of zeta",
+        promises="eps^-2 samples, eps^-1 rounds",
+    ),
+)
