@@ -73,7 +73,7 @@ def _panel(data: Comparison, row: str, column: int, ax: Axes) -> None:
         ax.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if _first(value) else "")
     else:
         ax.set_ylabel("test accuracy")
-        ax.set_ylim(_floor(data, row), 1.0)
+        ax.set_ylim(*_limits(data, row))
     ax.set_xlabel(
         "gradient evaluations per worker"
         if column == 2
@@ -127,15 +127,18 @@ def _curve(ax: Axes, line: Line, x: Any, column: int, dash: Any) -> None:
     )
 
 
-def _floor(data: Comparison, row: str) -> float:
-    """Return where the accuracy axis starts: what the slowest curve has a third of the way on."""
-    values = [
-        np.nanmin(line.history.accuracy[:, len(line.history.rounds) // 3])
+def _limits(data: Comparison, row: str) -> tuple[float, float]:
+    """Return the accuracy axis: from what the slowest curve has a third of the way on."""
+    found = [
+        line.history.accuracy
         for line in data.lines
         if line.row == row and np.isfinite(line.history.accuracy).all()
     ]
-    lowest = min(values, default=0.0)
-    return max(0.0, math.floor(10 * lowest - 0.5) / 10)
+    if not found:
+        return 0.0, 1.0
+    lowest = min(float(accuracy[:, accuracy.shape[1] // 3].min()) for accuracy in found)
+    highest = max(float(accuracy.max()) for accuracy in found)
+    return max(0.0, math.floor(10 * lowest - 0.5) / 10), min(1.0, highest + 0.03)
 
 
 def _legend(data: Comparison, row: str, ax: Axes) -> None:
@@ -161,6 +164,14 @@ def _symbols(steps: str) -> str:
     )
 
 
+LENGTH = {
+    "quick": "Quick mode: a small stand-in, some seconds.",
+    "default": "Default mode: packaged data, smaller than the paper's; about two minutes on two"
+    " cores.",
+    "full": "Full mode: the paper's size; hours, and resumable.",
+}
+
+
 def caption(data: Comparison) -> str:
     """Return settings, deviations, and in numbers what reproduces and what does not."""
     return " ".join([_settings(data), *_finals(data), *_verdict(data), _deviations(data)])
@@ -178,6 +189,7 @@ def _settings(data: Comparison) -> str:
         f" and {test} test images each, {classes} per worker, b = {case.b}, I = {local}, {rounds}"
         f" rounds, {len(case.seeds)} seeds (start and minibatches; one partition). Curves: means;"
         f" bands: lowest to highest seed.{several if len(case.local) > 1 else ''}"
+        f" {LENGTH[data.mode]}"
     )
 
 

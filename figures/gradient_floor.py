@@ -103,9 +103,9 @@ PANELS = (
     ),
 )  # fmt: skip
 BASES = (  # what panel a compares: little drift, some, much
-    ("$b$ = 1, $I$ = 1, 10 classes", Setting("stem"), "#0072B2", "o"),
-    ("$b$ = 4, $I$ = 8, 10 classes", Setting("stem", b=4, I=8), "#E69F00", "s"),
-    ("$b$ = 4, $I$ = 32, 5 classes", MIXED, "#D55E00", "^"),
+    ("STEM: $b$ = 1, $I$ = 1, 10 classes", Setting("stem"), "#0072B2", "o"),
+    ("STEM: $b$ = 4, $I$ = 8, 10 classes", Setting("stem", b=4, I=8), "#E69F00", "s"),
+    ("STEM: $b$ = 4, $I$ = 32, 5 classes", MIXED, "#D55E00", "^"),
 )
 STEPS = {"quick": 640, "default": 2560, "full": 10240}
 SEEDS = {"quick": 2, "default": 4, "full": 8}
@@ -214,7 +214,7 @@ def _none() -> Any:
 def _fixed(panel: Panel) -> str:
     """Return what is held in a panel."""
     if panel.field == "a":
-        return f"STEM; dashes: FedAvg, dots: SCAFFOLD; $\\eta$ = {ETA:g}"
+        return f"$\\eta$ = {ETA:g}; dashes: FedAvg, dots: SCAFFOLD"
     base = panel.base
     held = {"eta": f"$\\eta$ = {base.eta:g}", "b": f"$b$ = {base.b}", "I": f"$I$ = {base.I}"}
     held["classes"] = f"{base.classes} classes"

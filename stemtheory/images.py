@@ -169,7 +169,8 @@ class _Run:
     ) -> None:
         self.problem, self.training = problem, training
         self.algorithm: Algorithm = ALGORITHMS[training.algorithm].make(options=training.options)
-        size = chunk or max(1, problem.network.chunk * 8 // max(8, training.b))
+        together = problem.network.chunk * 8 // max(8, training.b) // len(training.seeds)
+        size = chunk or max(1, together)
         K = problem.K
         self.parts = [slice(i, min(i + size, K)) for i in range(0, K, size)]
         self.pool = ThreadPoolExecutor(threads if problem.xp is np else 1)
