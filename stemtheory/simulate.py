@@ -110,7 +110,7 @@ def simulate(
         host=_noise_backend(chosen, noise_source),
         dtype=kind,
         record=_record_times(sizes.T, record_every, record_at),
-        per_sample=_per_sample(per_sample, sizes),
+        per_sample=_per_sample(per_sample, sizes, problem),
         pass_samples=_pass_samples(problem),
     )
     rows = run_plan(plan, whole("replicates", replicates), threads)
@@ -222,7 +222,11 @@ def _pass_samples(problem: Problem) -> float | None:
     return None if size is None else float(size)
 
 
-def _per_sample(wanted: bool, sizes: Sizes) -> bool:
+def _per_sample(wanted: bool, sizes: Sizes, problem: Problem) -> bool:
+    if wanted and getattr(problem, "whole_batches", False):
+        raise UsageError(
+            f"per_sample was asked for, but {problem.name} draws real samples anyway: leave it out."
+        )
     if wanted and not (float(sizes.b).is_integer() and float(sizes.B).is_integer()):
         raise UsageError(
             f"per_sample needs whole batches, but b is {sizes.b:g} and B is {sizes.B:g}:"

@@ -13,6 +13,7 @@ VERDICTS = {
     "bound": "an upper bound (for f_star a lower one), nowhere exceeded",
     "unbounded": "declared infinite",
     "holds": "the property holds",
+    "estimate": "the largest value met; it bounds nothing",
     "inapplicable": "there is nothing to check",
     "violated": "exceeded, or the property fails",
     "not attained": "declared exact, but no witness attains it",
