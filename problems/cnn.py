@@ -130,13 +130,13 @@ class ConvolutionalNetwork:
             a = run.inputs[layer]
             at = 4 + 2 * layer
             affine_gradient(dz, a, (into[at], into[at + 1]))
-            dz = weights[at].swapaxes(1, 2) @ dz
+            dz = np.swapaxes(weights[at], 1, 2) @ dz
             dz *= a > 0
         n = len(labels)
         dtwo = pool_gradient(dz.reshape(run.second.largest.shape), run.second)
         dtwo = dtwo.reshape(n, dtwo.shape[1], -1)
         affine_gradient(dtwo, run.columns, (into[2], into[3]))
-        dcolumns = weights[2].swapaxes(1, 2) @ dtwo
+        dcolumns = np.swapaxes(weights[2], 1, 2) @ dtwo
         dhidden = col2im(dcolumns, run.hidden.shape, self.widths.side)
         dhidden *= run.hidden > 0
         done = pool_gradient(dhidden, run.first)
@@ -171,5 +171,6 @@ ENTRY = ImageFamily(
     ),
     network=make,
     own={"layers": "small"},
+    defaults={"data": "mnist-5k", "shrink": 2},
     visible="The paper's own experiments, layer by layer.",
 )

@@ -56,7 +56,7 @@ class TanhNetwork:
         dz = cross_entropy_gradient(affine(V, v, h), labels)
         affine_gradient(dz, h, (into[2], into[3]))
         h *= h
-        du = V.swapaxes(1, 2) @ dz
+        du = np.swapaxes(V, 1, 2) @ dz
         du -= du * h
         affine_gradient(du, inputs, (into[0], into[1]))
 

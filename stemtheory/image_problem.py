@@ -179,7 +179,7 @@ class ImageProblem:
                 # a diverged point classifies nothing, though argmax names a class
                 hits = hits + (right & self.xp.isfinite(logits[0].sum(axis=0))).sum()
             found.append(hits / self.dtype.type(len(labels)))
-        return self.xp.stack([self.xp.asarray(hit) for hit in found]).reshape(x.shape[:-1])
+        return self.xp.stack(found).reshape(x.shape[:-1])
 
     def noise_variance(self, x: Any) -> Any:
         """Return E||noise||^2 of one sample per worker at x, over all images: [..., K]."""

@@ -14,8 +14,10 @@ Paper: sec: Experiments, Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
+import zipfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -324,7 +326,8 @@ class _Run:
             return 0
         self.begin_empty()
         try:
-            with np.load(path, allow_pickle=False) as held:
+            # from memory: np.load leaves a torn file open
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
                 if str(held["identity"]) != self.identity():
                     raise UsageError(
                         f"{path} belongs to another run: remove it or choose another folder."
@@ -339,7 +342,7 @@ class _Run:
                 scalars = {k: v.item() for k, v in values.items() if v is not None and v.ndim == 0}
                 self.state = type(self.state)(**{**values, **scalars})
                 return int(held["number"])
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
             if isinstance(error, UsageError):
                 raise
             raise UsageError(f"{path} is torn ({error}): remove it to start afresh.") from error

@@ -52,7 +52,7 @@ def affine(weight: Any, bias: Any, x: Any) -> Any:
 
 def affine_gradient(dz: Any, x: Any, into: tuple[Any, Any]) -> None:
     """Write dW = dz x' and dw = sum dz into the two views."""
-    into[0][...] = dz @ x.swapaxes(1, 2)
+    into[0][...] = dz @ np.swapaxes(x, 1, 2)
     into[1][...] = dz.sum(axis=2)
 
 
