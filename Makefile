@@ -6,7 +6,7 @@ PY      := $(VENV)/bin/python
 PIP     := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS  := $(VENV)/stamps
 WORKERS ?= 2
-EXTRAS  ?= fast
+EXTRAS  ?= fast,data
 ARGS    ?=
 RUN     := $(STAMPS)/run-$(EXTRAS)
 
@@ -70,9 +70,9 @@ $(RUN): pyproject.toml | $(PY)
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/test: pyproject.toml | $(PY)
-	$(PIP) install --editable '.[fast,test]'
-	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast
+	$(PIP) install --editable '.[fast,data,test]'
+	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data
 
 $(STAMPS)/dev: pyproject.toml | $(PY)
-	$(PIP) install --editable '.[fast,dev]'
-	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast $(STAMPS)/test
+	$(PIP) install --editable '.[fast,data,dev]'
+	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data $(STAMPS)/test

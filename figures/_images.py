@@ -22,7 +22,7 @@ import numpy as np
 
 from stemtheory.backend import numpy_backend
 from stemtheory.catalogue import load_problem
-from stemtheory.data import available
+from stemtheory.data import available, missing
 from stemtheory.drawing import Progress, writable_folder
 from stemtheory.errors import UsageError
 from stemtheory.image_problem import ImageProblem
@@ -170,6 +170,14 @@ def _full(figure: int, b: int, classes: int) -> Case:
     dials |= {"train": train, "test": test, "classes": classes}
     rounds = (64, 8) if figure == 5 else (60,)
     return Case("cnn", dials, 100, b, PAPER_I[figure], rounds, 4, (0, 1, 2), 0.75)
+
+
+def lacks(figure: int, mode: str) -> str | None:
+    """Return in one sentence what to install for a figure, or None where its data are there."""
+    try:
+        return missing(case_of(figure, mode).dials["data"])
+    except UsageError as error:
+        return str(error)
 
 
 def problem_of(case: Case) -> ImageProblem:

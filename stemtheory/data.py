@@ -78,6 +78,9 @@ def load_images(name: str, folder: str | Path | None = None, *, shrink: int = 1)
     """
     choice("data", name, _LOADERS)
     place = None if folder is None else str(folder)
+    absent = missing(name, place)
+    if absent is not None:
+        raise UsageError(absent)
     images = _load(name, place, os.environ.get(VARIABLE))
     side = whole("shrink", shrink)
     return images if side == 1 else replace(images, **_shrunk(images, side))
@@ -85,9 +88,28 @@ def load_images(name: str, folder: str | Path | None = None, *, shrink: int = 1)
 
 def available(name: str) -> bool:
     """Return whether ``load_images(name)`` finds what it needs, without reading it all."""
+    return missing(name) is None
+
+
+def missing(name: str, folder: str | None = None) -> str | None:
+    """Return in one sentence what to install for ``name``, or None where it is there."""
     if name in _PACKAGES:
-        return importlib.util.find_spec(_PACKAGES[name][0]) is not None
-    return first_folder(_candidates(name, None, os.environ.get(VARIABLE))) is not None
+        module, distribution, _, _ = _PACKAGES[name]
+        if importlib.util.find_spec(module) is not None:
+            return None
+        return (
+            f"data {name} needs {distribution}, which is not installed: pip install"
+            f" {distribution}, or pip install 'stemtheory[data]'."
+        )
+    places = _candidates(name, folder, os.environ.get(VARIABLE))
+    if first_folder(places) is not None:
+        return None
+    looked = ", ".join(str(place) for place in places) or "no folder was named"
+    install = "apt-get install dataset-fashion-mnist, or " if name == "fashion-mnist" else ""
+    return (
+        f"data {name} was not found ({looked}): {install}put its files into a folder {name} and"
+        f" name the folder above it, export {VARIABLE}=FOLDER."
+    )
 
 
 def partition(
@@ -188,16 +210,15 @@ def _mnist_5k(_: list[Path]) -> Images:
 
 
 def _fashion(places: list[Path]) -> Images:
-    folder = _folder("fashion-mnist", places, "apt-get install dataset-fashion-mnist, or")
-    return _idx("fashion-mnist", folder, "Fashion-MNIST")
+    return _idx("fashion-mnist", _folder(places), "Fashion-MNIST")
 
 
 def _mnist(places: list[Path]) -> Images:
-    return _idx("mnist", _folder("mnist", places), "MNIST")
+    return _idx("mnist", _folder(places), "MNIST")
 
 
 def _cifar10(places: list[Path]) -> Images:
-    train, test = read_cifar10(_folder("cifar10", places))
+    train, test = read_cifar10(_folder(places))
     return _whole("cifar10", train, test, "CIFAR-10")
 
 
@@ -254,12 +275,7 @@ def _table(name: str) -> NDArray[np.uint8]:
     """
     module, distribution, inside, columns = _PACKAGES[name]
     spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        raise UsageError(
-            f"data {name} needs {distribution}, which is not installed: pip install"
-            f" {distribution}, or pip install 'stemtheory[data]'."
-        )
-    path = Path(spec.origin).parent / inside
+    path = Path((spec and spec.origin) or module).parent / inside
     try:
         text = gzip.decompress(path.read_bytes()).decode("ascii")
         numbers = np.array(text.replace("\n", ",").rstrip(",").split(","), dtype=np.float64)
@@ -270,15 +286,9 @@ def _table(name: str) -> NDArray[np.uint8]:
         ) from error
 
 
-def _folder(name: str, places: list[Path], install: str = "") -> Path:
-    found = first_folder(places)
-    if found is None:
-        looked = ", ".join(str(place) for place in places) or "no folder was named"
-        raise UsageError(
-            f"data {name} was not found ({looked}): {install} put its files into a folder {name}"
-            f" and name the folder above it, export {VARIABLE}=FOLDER.".replace("  ", " ")
-        )
-    return found
+def _folder(places: list[Path]) -> Path:
+    """Return the folder that ``missing`` made sure of."""
+    return next(path for path in places if path.is_dir())
 
 
 _LOADERS: dict[str, Callable[[list[Path]], Images]] = {

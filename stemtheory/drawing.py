@@ -51,7 +51,9 @@ class Figure(Generic[Data]):
 
     ``prepare(mode, progress)`` returns the data, ``draw(data, figure)`` draws them on an empty
     matplotlib figure of ``size`` inches, and ``caption(data)`` returns what is seen and what is not
-    claimed. ``seed`` is the seed of everything that ``prepare`` draws.
+    claimed. ``seed`` is the seed of everything that ``prepare`` draws. ``lacks(mode)`` returns in
+    one sentence what must be installed first, or None; ``report_mode`` is the most that a full
+    report draws it with.
     """
 
     name: str
@@ -61,6 +63,8 @@ class Figure(Generic[Data]):
     caption: Callable[[Data], str]
     size: tuple[float, float] = (9.6, 4.0)
     seed: int = 0
+    lacks: Callable[[str], str | None] = lambda _: None
+    report_mode: str = "full"
 
 
 def figure_entry(name: str) -> Figure[Any]:
@@ -98,13 +102,17 @@ def draw_figures(
     Raises
     ------
     UsageError
-        Before any work, for unknown names, modes or formats, or if ``out`` cannot be written.
+        Before any work, for unknown names, modes or formats, for data that are not there, or if
+        ``out`` cannot be written.
     """
     del store  # no entry reads stored sweeps yet
     choice("mode", mode, MODES)
     for kind in formats:
         choice("format", kind, FORMATS)
     entries = [figure_entry(name) for name in names]
+    absent = [reason for reason in (entry.lacks(mode) for entry in entries) if reason]
+    if absent:
+        raise UsageError(absent[0])
     folder = writable_folder(out)
     return [_draw_one(entry, mode, folder, formats, progress) for entry in entries]
 

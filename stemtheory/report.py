@@ -63,14 +63,14 @@ def reproduce(
     pictures = writable_folder(folder / "figures")
     claims, ledger = checked_claims(mode, folder, progress)
     table, unexpected = measured_against_bounds(mode, progress)
-    names = catalogue.names("figures")
-    figures = draw_figures(names, mode=mode, out=pictures, formats=FORMATS, progress=progress)
+    figures, left_out = every_figure(mode, pictures, progress)
     progress("writing the report")
     files = {"csv": table.csv(), "md": table.markdown(), "tex": table.latex()}
     for ending, text in files.items():
         write_whole(folder / f"bounds.{ending}", text)
     sections = [claims, bounds_section(table, tuple(files))]
     sections += [figure_section(figure, folder) for figure in figures]
+    sections += [missing_section(left_out)] if left_out else []
     report = write_whole(folder / "index.html", page(mode, sections))
     return {
         "report": str(report),
@@ -78,6 +78,32 @@ def reproduce(
         "figures": figures,
         "seconds": round(time.perf_counter() - start, 3),
     }
+
+
+def every_figure(
+    mode: str, folder: Path, progress: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return the figures drawn, and those left out with what must be installed for each."""
+    drawn: list[dict[str, Any]] = []
+    left_out: dict[str, str] = {}
+    for name in catalogue.names("figures"):
+        entry = figure_entry(name)
+        chosen = entry.report_mode if mode == "full" else mode
+        reason = entry.lacks(chosen)
+        if reason is None:
+            drawn += draw_figures(
+                [name], mode=chosen, out=folder, formats=FORMATS, progress=progress
+            )
+        else:
+            progress(f"figure {name}: left out, {reason}")
+            left_out[name] = reason
+    return drawn, left_out
+
+
+def missing_section(left_out: dict[str, str]) -> Section:
+    """Return the section that says which figures are not here, and what they need."""
+    rows = (f"<li>{html.escape(f'{n}: {reason}')}</li>" for n, reason in left_out.items())
+    return Section("left-out", "Figures left out", f"<ul>{''.join(rows)}</ul>")
 
 
 def checked_claims(
