@@ -108,7 +108,7 @@ BASES = (  # what panel a compares: little drift, some, much
     ("STEM: $b$ = 4, $I$ = 8, 10 classes", Setting("stem", b=4, I=8), "#E69F00", "s"),
     ("STEM: $b$ = 4, $I$ = 32, 5 classes", MIXED, "#D55E00", "^"),
 )
-STEPS = {"quick": 640, "default": 2560, "full": 10240}
+STEPS = {"quick": 640, "default": 2048, "full": 8192}
 SEEDS = {"quick": 2, "default": 4, "full": 8}
 
 

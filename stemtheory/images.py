@@ -175,6 +175,11 @@ class _Run:
         size = chunk or max(1, together)
         K = problem.K
         self.parts = [slice(i, min(i + size, K)) for i in range(0, K, size)]
+        self.system = self.algorithm if isinstance(self.algorithm, System) else None
+        self.addresses = [
+            NoiseKey(seed, problem.dim, K, 0, training.b, training.I).seed_sequence(0, "images")
+            for seed in training.seeds
+        ]
         self.pool = ThreadPoolExecutor(threads if problem.xp is np else 1)
         n, records = len(training.seeds), len(training.due)
         self.state: Any = None
@@ -205,8 +210,8 @@ class _Run:
         training, problem = self.training, self.problem
         t0 = (number - 1) * training.I + 1
         steps = [self._step(t0 + i) for i in range(training.I)]
-        if isinstance(self.algorithm, System):
-            self.state = self.algorithm.start_round(problem, self.state, steps[0], {})
+        if self.system is not None:
+            self.state = self.system.start_round(problem, self.state, steps[0], {})
         picks = self._picks(number, training.I, training.b)
         K, state = problem.K, self.state
 
@@ -231,11 +236,10 @@ class _Run:
 
     def _picks(self, number: int, steps: int, b: int) -> Any:
         """Return the minibatches of a round, [steps, seeds, K, b]: round 0 is the initial one."""
-        problem, training = self.problem, self.training
+        problem = self.problem
         lists = []
-        for seed in training.seeds:
-            key = NoiseKey(seed, problem.dim, problem.K, 0, training.b, training.I)
-            stream = np.random.Generator(np.random.SFC64(key.seed_sequence(number, "images")))
+        for address in self.addresses:
+            stream = np.random.Generator(np.random.SFC64(_of_round(address, number)))
             lists.append(problem.draw(stream, (steps,), b, problem.dtype))
         return problem.xp.asarray(np.stack(lists, axis=1))
 
@@ -353,6 +357,11 @@ class _Run:
         x = problem.xp.zeros((1, problem.K, problem.dim), dtype=problem.dtype)
         batch = problem.xp.zeros((1, problem.K, 1), dtype=np.int64)
         self.state = self.algorithm.init(problem, x, 1.0, batch)
+
+
+def _of_round(address: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
+    """Return the seed of one round: its number is one more word of the run's address."""
+    return np.random.SeedSequence(address.entropy, spawn_key=(*address.spawn_key, number))
 
 
 def _slice(state: Any, part: slice, K: int) -> Any:

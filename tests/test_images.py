@@ -45,7 +45,9 @@ def plain(problem: ImageProblem, wanted: Training, seed: int) -> tuple[list[floa
     key = NoiseKey(seed, problem.dim, problem.K, 0, wanted.b, wanted.I)
 
     def draw(number: int, steps: int, b: int) -> Any:
-        stream = np.random.Generator(np.random.SFC64(key.seed_sequence(number, "images")))
+        run = key.seed_sequence(0, "images")
+        own = np.random.SeedSequence(run.entropy, spawn_key=(*run.spawn_key, number))
+        stream = np.random.Generator(np.random.SFC64(own))
         return problem.draw(stream, (steps,), b, problem.dtype)
 
     x = np.repeat(problem.start(seed)[None], problem.K, axis=0)
