@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = ("status", "mean_grad_sq", "stderr", "rounds")
 VARYING = ("problem", "algorithm", "sync", "K", "dim", "T", "b", "I", "L", "sigma", "zeta", "seed")
+FIT_COLUMNS = ("name", "exponent", "ci95", "theory", "verdict")
 MOST_ROWS = 40  # a longer table is for a file
 
 Jobs = Annotated[
@@ -138,6 +139,23 @@ def show_sweep(d: Mapping[str, Any]) -> None:
         f" diverged {d['cells_diverged']}, failed {d['cells_failed']}"
     )
     console.line(f"store: {d['store']}")
+    show_fits(d["fits"])
+
+
+def show_fits(fits: list[dict[str, Any]]) -> None:
+    """Print every exponent with its interval, the theory's and the verdict."""
+    if fits:
+        rows = [[_short(fit, key) for key in FIT_COLUMNS] for fit in fits]
+        console.table(["fit", "exponent", "95 % interval", "theory", "verdict"], rows)
+    for reason in dict.fromkeys(fit["reason"] for fit in fits if fit["exponent"] is None):
+        console.line(f"without an exponent: {reason}")
+
+
+def _short(fit: Mapping[str, Any], key: str) -> str | None:
+    value = fit[key]
+    if isinstance(value, list):
+        return f"{value[0]:.2f} to {value[1]:.2f}"
+    return f"{value:.2f}" if isinstance(value, float) else value
 
 
 def show_rows(rows: list[dict[str, Any]]) -> None:

@@ -94,7 +94,7 @@ def hitting_time(
     if status != "reached" or m.shape[1] < 2:
         value = T if status == "reached" else np.nan
         return HittingTime(epsilon, value, np.nan, np.nan, status, np.empty(0))
-    means = _resampled_means(m, whole("resamples", resamples), whole("seed", seed, 0), key)
+    means = resampled_means(m, whole("resamples", resamples), whole("seed", seed, 0), key)
     drawn = last_crossing(t, means, epsilon)
     low, high = _middle(drawn)
     return HittingTime(epsilon, T, low, high, status, drawn)
@@ -103,6 +103,18 @@ def hitting_time(
 def interval(resampled: ArrayLike) -> tuple[float, float]:
     """Return the middle 95 % of resampled values; an end is infinite where that many are."""
     return _middle(np.asarray(resampled, dtype=np.float64))
+
+
+def resampled_means(running: Floats, n: int, seed: int, key: tuple[int, ...]) -> Floats:
+    """Return means over replicates drawn with replacement: (times, R) to (times, n).
+
+    Every time draws the same replicates: they are one run. ``seed`` and ``key`` are the address.
+    """
+    R = running.shape[1]
+    generator = Generator(SFC64(SeedSequence(seed, spawn_key=key)))
+    counts = generator.multinomial(R, np.full(R, 1 / R), size=n)
+    means: Floats = running @ counts.T / R
+    return means
 
 
 def _cross(t: Floats, columns: Floats, epsilon: float) -> Floats:
@@ -124,15 +136,6 @@ def _status(T: float) -> Status:
     if np.isfinite(T):
         return "reached"
     return "not reached" if T > 0 else "before the record"
-
-
-def _resampled_means(running: Floats, n: int, seed: int, key: tuple[int, ...]) -> Floats:
-    """Means over replicates drawn with replacement, shape (times, n)."""
-    R = running.shape[1]
-    generator = Generator(SFC64(SeedSequence(seed, spawn_key=key)))
-    counts = generator.multinomial(R, np.full(R, 1 / R), size=n)
-    means: Floats = running @ counts.T / R
-    return means
 
 
 def _middle(values: Floats) -> tuple[float, float]:

@@ -15,11 +15,14 @@ from stemtheory.experiment.cells import Cell
 from stemtheory.experiment.drive import CHUNK_SECONDS, drive
 from stemtheory.experiment.executors import kind_of
 from stemtheory.experiment.faults import SweepStopped
+from stemtheory.experiment.fits import Fit, fits
 from stemtheory.experiment.forecast import Forecast, forecast, weight
 from stemtheory.experiment.points import Machine, Point, points
+from stemtheory.experiment.rules import rules
 from stemtheory.experiment.spec import Spec, load_spec
 from stemtheory.experiment.stopping import Stop
 from stemtheory.experiment.store import Store
+from stemtheory.experiment.targets import Target, targets
 from stemtheory.experiment.work import CellResult, load_trace
 from stemtheory.oracle import Floats
 
@@ -80,6 +83,16 @@ class SweepResult:
         """One row per reported point: every setting, mean_grad_sq, stderr, status, costs."""
         return tables.frame(tables.point_records(self.points, self.results))
 
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """T(epsilon) in steps, samples and rounds, beside what the bounds promise."""
+        return targets(self.points, self.results)
+
+    @cached_property
+    def fits(self) -> tuple[Fit, ...]:
+        """The exponents that the sweep declares, from everything that the store holds."""
+        return fits(self.spec, self.points, self.results, self.targets)
+
     def running(self, point: Point) -> tuple[Any, Floats]:
         """Return ``times`` (n,) and the running averages (n, R) that a point's cell recorded.
 
@@ -108,7 +121,8 @@ class SweepResult:
             "cells_left": self.cells_total - done,
             "cells_ran": self.ran,
             "seconds": self.seconds,
-            "fits": [],
+            "fits": [] if self.forecast else [fit.to_dict() for fit in self.fits],
+            "targets": [] if self.forecast else [target.to_dict() for target in self.targets],
         }
         if self.forecast is not None:
             found["forecast"] = self.forecast._asdict()
@@ -159,6 +173,7 @@ def run_sweep(
     """
     began = time.perf_counter()
     spec = sweep if isinstance(sweep, Spec) else load_spec(sweep, mode)
+    rules(spec)  # what is wrong in them is found before anything runs
     kind = kind_of(executor, jobs, dask)
     path = Path(store) if store is not None else FOLDER / f"{spec.name}.sqlite"
     machine, statuses = _stored(path, spec)
