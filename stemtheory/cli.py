@@ -75,7 +75,9 @@ def list_entries(
     rows = inventory.entries(kind)
 
     def show() -> None:
-        console.table(("name", "summary"), [[row["name"], row["summary"]] for row in rows])
+        more = ("needs", "promises") if kind == "algorithms" else ()
+        columns = ("name", "summary", *more)
+        console.table(columns, [[row[column] for column in columns] for row in rows])
 
     console.emit({kind: rows}, json, show)
     return 0
@@ -153,17 +155,18 @@ def run(
     entry = ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)]
     workers = whole("K", (entry.pin("K") or 4) if K is None else K)
     named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)
-    dials, schedule_options = o.settings(set_, named)
-    loaded = load_problem(problem, K=workers, dim=whole("dim", dim), **dials)
+    groups = o.run_settings(set_, named)
+    loaded = load_problem(problem, K=workers, dim=whole("dim", dim), **groups.dials)
     files = trace_files.targets(out, plot)
     steps = whole("T", 4096 if T is None else T)
     trace = simulate(
         loaded,
         algorithm,
+        algorithm_options=groups.algorithm,
         T=steps,
         **o.given(b=b, I=I, nu=nu, B=B),
         schedule=schedule,
-        schedule_options=schedule_options,
+        schedule_options=groups.schedule,
         sync=sync,
         sync_batch=whole("sync_batch", sync_batch),
         replicates=whole("replicates", replicates),
@@ -197,15 +200,19 @@ def figure(
 ) -> int:
     """Draw figures and write them with their captions."""
     from stemtheory.drawing import draw_figures
+    from stemtheory.experiment.faults import StoreError
 
-    drawn = draw_figures(
-        o.figure_names(names),
-        mode=o.mode(quick, full),
-        store=store,
-        out=out,
-        formats=o.format_names(formats),
-        progress=console.note,
-    )
+    try:
+        drawn = draw_figures(
+            o.figure_names(names),
+            mode=o.mode(quick, full),
+            store=store,
+            out=out,
+            formats=o.format_names(formats),
+            progress=console.note,
+        )
+    except StoreError as error:
+        return console.complain(str(error), 1)
     console.emit({"figures": drawn}, json, lambda: display.show_figures(drawn))
     return 0
 

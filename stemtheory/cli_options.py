@@ -7,7 +7,7 @@ and a bad one gets the same sentence.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -84,7 +84,7 @@ Set = Annotated[
         "--set",
         kind="KEY=VALUE",
         text="any other dial of the problem (spectrum=10, rotate=true), or an option of the"
-        " schedule (schedule.kappa=0.1); may be repeated",
+        " schedule (schedule.kappa=0.1) or of the algorithm (algorithm.option=II); may be repeated",
         panel=PROBLEM,
     ),
 ]
@@ -281,19 +281,36 @@ def settings(
     UsageError
         For a pair without '=', a key given twice, or one that has a flag of its own.
     """
-    dials = dict(taken)
-    schedule: dict[str, Any] = {}
+    groups = run_settings(pairs, taken)
+    if own := next(iter(groups.algorithm), None):
+        raise UsageError(f"algorithm.{own} is for the command run alone: leave it out.")
+    return groups.dials, groups.schedule
+
+
+class Groups(NamedTuple):
+    """What ``--set`` gave: dials of the problem, options of the schedule and of the algorithm."""
+
+    dials: dict[str, Any]
+    schedule: dict[str, Any]
+    algorithm: dict[str, Any]
+
+
+def run_settings(pairs: list[str] | None, taken: dict[str, Any]) -> Groups:
+    """Return what 'key=value' pairs set, the algorithm's options too; see ``settings``."""
+    groups = Groups(dict(taken), {}, {})
     for pair in pairs or ():
         key, sign, text = pair.partition("=")
         if not (key and sign and text):
             raise UsageError(f"--set {pair} is not of the form key=value: write --set spectrum=10.")
         if key in ("K", "dim"):
             raise UsageError(f"--set {pair} names an option of its own: write --{key} {text}.")
-        group, name = (schedule, key[9:]) if key.startswith("schedule.") else (dials, key)
+        prefix, dot, rest = key.partition(".")
+        own = bool(dot) and prefix in ("schedule", "algorithm")
+        group, name = (getattr(groups, prefix), rest) if own else (groups.dials, key)
         if name in group:
             raise UsageError(f"{key} was given twice, but it has one value: leave one out.")
         group[name] = _value(text)
-    return dials, schedule
+    return groups
 
 
 def _value(text: str) -> bool | float | str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from stemtheory import catalogue
 from stemtheory._version import __version__
-from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms import ALGORITHMS, Entry, base
 from stemtheory.backend import resolve
 from stemtheory.bounds import BOUNDS
 from stemtheory.errors import UsageError, choice
@@ -89,10 +89,28 @@ def _is_nonconvex(entry: Any) -> bool:
 
 
 def _algorithms() -> Rows:
-    return [
-        {"name": a.name, "summary": a.summary, "base": a.base, "fixes": dict(a.pinned)}
-        for a in ALGORITHMS.values()
-    ]
+    return [_algorithm(entry) for entry in ALGORITHMS.values()]
+
+
+def _algorithm(entry: Entry) -> dict[str, Any]:
+    """Return what an algorithm costs with its default options, needs and promises."""
+    made = entry.make()
+    cost = base.declared(made)
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "base": entry.base,
+        "fixes": dict(entry.pinned),
+        "needs": entry.needs,
+        "promises": entry.promises,
+        "table1": entry.row,
+        "footnote": entry.footnote,
+        "options": {name: option.text for name, option in entry.options.items()},
+        "gradients_per_step": made.gradients_per_step,
+        "full_gradients_per_round": cost.passes,
+        "vectors_up": made.vectors_per_round,
+        "vectors_down": cost.vectors_down,
+    }
 
 
 def _bounds() -> Rows:

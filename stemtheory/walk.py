@@ -61,13 +61,14 @@ def walk(
     T, I = whole("T", T), whole("I", I)
     shape = (replicates, problem.K, problem.dim)
     x = np.broadcast_to(np.asarray(x1, dtype=np.float64), shape).copy()
+    system = algorithm if isinstance(algorithm, System) else None
     state = algorithm.init(problem, x, float(schedule.eta(1.0)), draw(0, B or b * I))
     for t in range(1, T + 1):
         eta, a = float(schedule.eta(float(t))), float(schedule.momentum(float(t + 1)))
         step = Step(t, eta, a, t % I == 0)
-        if isinstance(algorithm, System) and (t - 1) % I == 0:
-            chance = choices(problem, algorithm, seed, t, replicates)
-            state = algorithm.start_round(problem, state, step, chance)
+        if system is not None and (t - 1) % I == 0:
+            chance = choices(problem, system, seed, t, replicates)
+            state = system.start_round(problem, state, step, chance)
         minibatch = draw(t, b * algorithm.batch_factor(t, I))
         local = algorithm.local_step(problem, state, step, minibatch)
         after = algorithm.synchronise(problem, local) if step.synchronises else local
