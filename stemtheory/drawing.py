@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from stemtheory import catalogue
 from stemtheory._version import __version__
 from stemtheory.errors import UsageError, choice
+from stemtheory.pages import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,8 @@ class Figure(Generic[Data]):
     matplotlib figure of ``size`` inches, and ``caption(data)`` returns what is seen and what is not
     claimed. ``seed`` is the seed of everything that ``prepare`` draws. ``lacks(mode)`` returns in
     one sentence what must be installed first, or None; ``report_mode`` is the most that a full
-    report draws it with.
+    report draws it with. ``table(data)`` returns the numbers, for a figure that is also a table: it
+    lies beside the picture as CSV, Markdown and LaTeX.
     """
 
     name: str
@@ -65,6 +67,8 @@ class Figure(Generic[Data]):
     seed: int = 0
     lacks: Callable[[str], str | None] = lambda _: None
     report_mode: str = "full"
+    stored: Callable[[str, Path], Data] | None = None
+    table: Callable[[Data], Table] | None = None
 
 
 def figure_entry(name: str) -> Figure[Any]:
@@ -97,7 +101,7 @@ def draw_figures(
     """Return name, files and caption of every figure, drawn and written into ``out``.
 
     Every file appears whole or not at all; beside a figure lies its caption, ``NAME.txt``.
-    ``store`` is for figures of stored sweeps; those that simulate for themselves leave it alone.
+    Figures of a sweep are drawn from ``store``, if given; the others leave it alone.
 
     Raises
     ------
@@ -105,7 +109,6 @@ def draw_figures(
         Before any work, for unknown names, modes or formats, for data that are not there, or if
         ``out`` cannot be written.
     """
-    del store  # no entry reads stored sweeps yet
     choice("mode", mode, MODES)
     for kind in formats:
         choice("format", kind, FORMATS)
@@ -114,7 +117,7 @@ def draw_figures(
     if absent:
         raise UsageError(absent[0])
     folder = writable_folder(out)
-    return [_draw_one(entry, mode, folder, formats, progress) for entry in entries]
+    return [_draw_one(entry, mode, store, folder, formats, progress) for entry in entries]
 
 
 def render(entry: Figure[Data], data: Data, kind: str) -> bytes:
@@ -191,18 +194,35 @@ def write_whole(path: Path, content: bytes | str) -> Path:
 
 
 def _draw_one(
-    entry: Figure[Any], mode: str, folder: Path, formats: Sequence[str], progress: Progress
+    entry: Figure[Any],
+    mode: str,
+    store: Path | None,
+    folder: Path,
+    formats: Sequence[str],
+    progress: Progress,
 ) -> dict[str, Any]:
-    progress(f"figure {entry.name}: computing")
-    data = entry.prepare(mode, progress)
+    if store is not None and entry.stored is not None:
+        progress(f"figure {entry.name}: reading {store}")
+        data = entry.stored(mode, store)
+    else:
+        progress(f"figure {entry.name}: computing")
+        data = entry.prepare(mode, progress)
     progress(f"figure {entry.name}: drawing")
     files = [
         write_whole(folder / f"{entry.name}.{kind}", render(entry, data, kind))
         for kind in dict.fromkeys(formats)
     ]
+    if entry.table is not None:
+        files += write_table(entry.table(data), folder / entry.name)
     caption = full_caption(entry, data, mode)
     files.append(write_whole(folder / f"{entry.name}.txt", caption + "\n"))
     return {"name": entry.name, "files": [str(file) for file in files], "caption": caption}
+
+
+def write_table(table: Table, stem: Path) -> list[Path]:
+    """Return the files of a table, ``stem`` with .csv, .md and .tex, written whole."""
+    texts = {"csv": table.csv(), "md": table.markdown(), "tex": table.latex()}
+    return [write_whole(stem.with_name(f"{stem.name}.{e}"), text) for e, text in texts.items()]
 
 
 # What a logarithmic axis cannot show is left out here, never replaced by a small number.

@@ -63,8 +63,8 @@ def write(
     texts = {
         "csv": full_table(document).csv(),
         "json": to_json(document),
-        "md": f"# {TITLE}\n\n" + "\n".join(table.markdown() for table in tables) + f"\n{NOTE}\n",
-        "tex": "\n".join(table.latex() for table in tables),
+        "md": f"# {TITLE}\n\n" + "\n".join(one.markdown() for one in tables) + f"\n{NOTE}\n",
+        "tex": "\n".join(one.latex() for one in tables),
         "html": html_page(document, outcomes, level, known),
     }
     return [str(write_whole(out / f"ledger.{ending}", text)) for ending, text in texts.items()]
@@ -122,7 +122,7 @@ def html_page(
         claim = known[outcome.name]
         text = card(claim, by_claim[claim.id], outcome, setter)
         cards.setdefault(claim.section, []).append(text)
-    sections = [Section("ledger", "The ledger", _table(found, known))]
+    sections = [Section("ledger", "The ledger", table(found, known))]
     sections += [
         Section(f"section-{name}", name.replace("-", " ").capitalize(), "\n".join(texts))
         for name, texts in cards.items()
@@ -186,8 +186,8 @@ def _link(name: str) -> str:
     return f'<a href="{name}">{name}</a>'
 
 
-def _table(found: Sequence[Line], known: Mapping[str, Claim]) -> str:
-    """Return the controls and the table of all rows."""
+def table(found: Sequence[Line], known: Mapping[str, Claim], cards: str = "") -> str:
+    """Return the controls and the table of all rows; ``cards`` is the page that has the cards."""
     sections = dict.fromkeys(claim.section for claim in known.values())
     verdicts = dict.fromkeys(item.verdict for item in found)
     head = "".join(
@@ -201,7 +201,7 @@ def _table(found: Sequence[Line], known: Mapping[str, Claim]) -> str:
         body.append(
             f'<tr data-claim="{html.escape(item.id)}" data-section="{html.escape(claim.section)}"'
             f' data-verdict="{item.verdict}" data-unexpected="{int(item.unexpected)}">'
-            f'<td><a href="#claim-{html.escape(item.id)}">{html.escape(item.id)}</a></td>'
+            f'<td><a href="{cards}#claim-{html.escape(item.id)}">{html.escape(item.id)}</a></td>'
             f"<td>{html.escape(claim.section)}</td><td>{html.escape(item.place)}</td>"
             f'<td>{_badge(item)}</td><td class="n" data-value="{margin}">{shown(item.margin)}</td>'
             f'<td class="reason">{html.escape(item.reason)}</td></tr>'

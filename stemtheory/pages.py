@@ -6,12 +6,14 @@ network, reads on a telephone and prints.
 
 from __future__ import annotations
 
+import base64
 import csv
 import html
 import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 Value = str | int | float | None
@@ -117,6 +119,13 @@ def page(
         f"<main>\n<h1>{html.escape(title)}</h1>\n{lead}\n"
         f"<nav><ul>{contents}</ul></nav>\n{bodies}\n</main>\n{active}</body>\n</html>\n"
     )
+
+
+def download(path: Path, name: str = "") -> str:
+    """Return a link that saves a small file which is inside the page: it works by itself."""
+    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    name = html.escape(name or path.name)
+    return f'<a download="{name}" href="data:text/plain;base64,{data}">{name}</a>'
 
 
 def shown(value: Value) -> str:

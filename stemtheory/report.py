@@ -1,8 +1,8 @@
 """One page about what was measured: the claims, the bounds against simulation, every figure.
 
 ``reproduce`` runs it all and writes ``index.html`` (one file: style and pictures are inside, so it
-opens without a network), and the table as CSV, Markdown and LaTeX beside it. A section of the page
-is a heading and its HTML; what is measured later is one more section.
+opens without a network; so are the small tables, to be saved), with the ledger, the figures and the
+sweeps beside it. A section of the page is a heading and its HTML.
 
 Paper: Theorem (Thm: PR_Convergence_Main_App), Theorem (Thm: Flexible_FedAvg).
 """
@@ -10,23 +10,34 @@ Paper: Theorem (Thm: PR_Convergence_Main_App), Theorem (Thm: Flexible_FedAvg).
 from __future__ import annotations
 
 import base64
+import csv
 import html
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stemtheory import catalogue, ledger_report, pages
+from stemtheory import catalogue, ledger_report, pages, report_sweeps
 from stemtheory._version import __version__
 from stemtheory.bounds import evaluate
 from stemtheory.claims import together
 from stemtheory.claims.base import Verdict
 from stemtheory.claims.ledger import select
-from stemtheory.drawing import MODES, draw_figures, figure_entry, writable_folder, write_whole
+from stemtheory.drawing import (
+    MODES,
+    STYLE,
+    draw_figures,
+    figure_entry,
+    writable_folder,
+    write_table,
+    write_whole,
+)
 from stemtheory.errors import choice
 from stemtheory.ledger_rows import lines
+from stemtheory.manifest import PACKAGE, Manifest, key_of, versions
 from stemtheory.margins import margins, setting_of
-from stemtheory.pages import Column, Section, Table, Value
+from stemtheory.pages import Column, Section, Table, Value, download
 from stemtheory.simulate import simulate
 from stemtheory.trace import Trace
 
@@ -38,6 +49,8 @@ BOUNDS_SHOWN = {"stem": ("stem-intermediate", "stem-theorem"), "fedavg": ("fedav
 STEPS = {"quick": 4096, "full": 65536}
 REPLICATES = 32
 FORMATS = ("png", "pdf", "svg")
+APART = ("paper_figure", "gradient_floor")  # figures that take longer than all others together
+CASES = PACKAGE / "claims" / "cases"
 CLAIMS: tuple[str, ...] = ()  # patterns of the claims that are checked: all
 
 
@@ -50,7 +63,8 @@ def reproduce(
     """Return where the report is, what was verified, the figures, and the seconds it took.
 
     ``quick`` is what runs unless ``full`` is asked for (``default`` means quick here). The files
-    are the same on every run; only ``seconds`` differs.
+    are the same on every run; only ``seconds`` differs. What the folder holds already and nothing
+    has changed of is not made again (``manifest.json``), so a run that was stopped goes on.
 
     Raises
     ------
@@ -60,44 +74,64 @@ def reproduce(
     start = time.perf_counter()
     mode = "full" if choice("mode", mode, MODES) == "full" else "quick"
     folder = writable_folder(out)
-    pictures = writable_folder(folder / "figures")
-    claims, ledger = checked_claims(mode, folder, progress)
-    table, unexpected = measured_against_bounds(mode, progress)
-    figures, left_out = every_figure(mode, pictures, progress)
+    manifest = Manifest(folder)
+    ledger = checked_claims(mode, folder, manifest, progress)
+    table, unexpected = measured_against_bounds(mode, folder, manifest, progress)
+    sweeps, long_sweeps = report_sweeps.every_sweep(mode, folder, manifest, progress)
+    figures, left_out = every_figure(mode, folder, manifest, progress)
     progress("writing the report")
-    files = {"csv": table.csv(), "md": table.markdown(), "tex": table.latex()}
-    for ending, text in files.items():
-        write_whole(folder / f"bounds.{ending}", text)
-    sections = [claims, bounds_section(table, tuple(files))]
+    sections = [claims_section(ledger, folder), bounds_section(table, folder)]
     sections += [figure_section(figure, folder) for figure in figures]
+    sections += [report_sweeps.section(sweeps, long_sweeps, mode, folder)]
     sections += [missing_section(left_out)] if left_out else []
+    sections += [provenance_section(manifest)]
     report = write_whole(folder / "index.html", page(mode, sections))
+    unexpected = [*ledger["unexpected"], *unexpected, *report_sweeps.unexpected(sweeps)]
     return {
         "report": str(report),
-        "verify": {**ledger, "unexpected": [*ledger["unexpected"], *unexpected]},
+        "verify": {**ledger, "unexpected": unexpected},
         "figures": figures,
         "seconds": round(time.perf_counter() - start, 3),
     }
 
 
 def every_figure(
-    mode: str, folder: Path, progress: Callable[[str], None]
+    mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the figures drawn, and those left out with what must be installed for each."""
+    """Return the figures drawn, and those left out with the reason for each."""
     drawn: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     for name in catalogue.names("figures"):
         entry = figure_entry(name)
         chosen = entry.report_mode if mode == "full" else mode
         reason = entry.lacks(chosen)
+        if mode == "quick" and name.startswith(APART):
+            reason = f"it trains networks on images: stemtheory figure {name} --quick"
         if reason is None:
-            drawn += draw_figures(
-                [name], mode=chosen, out=folder, formats=FORMATS, progress=progress
-            )
+            drawn.append(one_figure(name, chosen, folder, manifest, progress))
         else:
             progress(f"figure {name}: left out, {reason}")
             left_out[name] = reason
     return drawn, left_out
+
+
+def one_figure(
+    name: str, mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """Return name, files and caption of a figure, drawn unless it is there already."""
+    part = f"figure {name}"
+    key = key_of((f"stemtheory.figures.{name}", "stemtheory.drawing"), mode, FORMATS, data=[STYLE])
+    kept = manifest.kept(part, key)
+    if kept is None:
+        manifest.begin(part, key)
+        pictures = writable_folder(folder / "figures")
+        (found,) = draw_figures([name], mode=mode, out=pictures, formats=FORMATS, progress=progress)
+        files = [Path(file) for file in found["files"]]
+        kept = found | {"files": [file.relative_to(folder).as_posix() for file in files]}
+        manifest.done(part, key, kept, files)
+    else:
+        progress(f"figure {name}: as before")
+    return {**kept, "files": [str(folder / file) for file in kept["files"]]}
 
 
 def missing_section(left_out: dict[str, str]) -> Section:
@@ -107,19 +141,35 @@ def missing_section(left_out: dict[str, str]) -> Section:
 
 
 def checked_claims(
-    mode: str, folder: Path, progress: Callable[[str], None]
-) -> tuple[Section, dict[str, Any]]:
-    """Return the section on the ledger, and its document; the ledger's files lie in ``folder``."""
-    progress("checking every claim")
-    found = together.outcomes(CLAIMS, level=mode, seed=SEED)
-    document = together.document(found, mutants=False)
-    ledger_report.write(folder, document, found, mode, CLAIMS)
+    mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """Return the document of the ledger, whose files lie in ``folder``."""
+    cases = sorted(CASES.glob("*.json"))
+    key = key_of(("stemtheory.claims", "stemtheory.ledger_report"), mode, CLAIMS, SEED, data=cases)
+    if manifest.kept("claims", key) is None:
+        progress("checking every claim")
+        manifest.begin("claims", key)
+        found = together.outcomes(CLAIMS, level=mode, seed=SEED)
+        document = together.document(found, mutants=False)
+        files = ledger_report.write(folder, document, found, mode, CLAIMS)
+        manifest.done("claims", key, document["summary"], map(Path, files))
+    else:
+        progress("claims: as before")
+    text = (folder / "ledger.json").read_text(encoding="utf-8")
+    document = json.loads(text)
+    return dict(document)
+
+
+def claims_section(document: Mapping[str, Any], folder: Path) -> Section:
+    """Return the section on the ledger: what fails, and every row, to filter and to sort."""
     counts = ", ".join(f"{n} {verdict}" for verdict, n in document["summary"].items())
+    saved = ", ".join(download(folder / f"ledger.{e}") for e in ("csv", "md", "tex"))
     body = (
         f"<p>Every line of the paper is a claim that was put to the test: {html.escape(counts)};"
         f" {len(document['unexpected']) or 'none'} of them unexpected."
         ' <a href="ledger.html">The ledger</a> has each with its formula, premises, both sides and'
-        " worst case. These fail, as this project found, and have a counterexample:</p>"
+        f" worst case ({saved})."
+        " These fail, as this project found, and have a counterexample:</p>"
     )
     known = {claim.id: claim for claim in select(CLAIMS)}
     failing = [row for row in document["claims"] if row["verdict"] == Verdict.VIOLATED]
@@ -129,11 +179,12 @@ def checked_claims(
         for item in lines(failing, known)
     )
     table = Table("Lines that fail", ledger_report.NOTE, columns, rows)
-    return Section("claims", "The claims", body + table.html()), document
+    every = ledger_report.table(lines(document["claims"], known), known, "ledger.html")
+    return Section("claims", "The claims", f"{body}{table.html()}<h3>Every claim</h3>{every}")
 
 
 def measured_against_bounds(
-    mode: str, progress: Callable[[str], None]
+    mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
 ) -> tuple[Table, list[dict[str, Value]]]:
     """Return the table "measured against bound", and its rows that contradict a bound or diverged.
 
@@ -146,12 +197,9 @@ def measured_against_bounds(
         *(Column(name) for name in ("value", "margin", "informative from T")),
         Column("verdict", False),
     )
-    rows: list[tuple[Value, ...]] = []
-    for name in PROBLEMS:
-        progress(f"measured against bound: {name}")
-        for algorithm in BOUNDS_SHOWN:
-            for nu in NUS:
-                rows += bound_rows(run(name, algorithm, nu, STEPS[mode]))
+    key = key_of(("stemtheory.report",), mode, PROBLEMS, STEPS, REPLICATES)
+    kept = manifest.kept("bounds", key)
+    rows = kept or measured_rows(mode, progress)
     title = "Measured M = (1/T) sum of E||grad f(xbar_t)||^2, and the bounds on it"
     note = (
         f"95 % Student interval over {REPLICATES} replicates; theorem schedule, literal reading,"
@@ -160,9 +208,22 @@ def measured_against_bounds(
         " 'informative from T' is where that ends, with b and I held. A bound that holds here is"
         " not proved by it; a margin is what these problems leave, not the bound's tightness."
     )
-    table = Table(title, note, columns, tuple(rows))
+    table = Table(title, note, columns, tuple(tuple(row) for row in rows))
+    if kept is None:
+        manifest.done("bounds", key, rows, write_table(table, folder / "bounds"))
     bad = [row for row in rows if row[-1] in ("violated", "diverged")]
     return table, [dict(zip((c.name for c in columns), row, strict=True)) for row in bad]
+
+
+def measured_rows(mode: str, progress: Callable[[str], None]) -> list[tuple[Value, ...]]:
+    """Return the rows of the table, measured."""
+    rows: list[tuple[Value, ...]] = []
+    for name in PROBLEMS:
+        progress(f"measured against bound: {name}")
+        for algorithm in BOUNDS_SHOWN:
+            for nu in NUS:
+                rows += bound_rows(run(name, algorithm, nu, STEPS[mode]))
+    return rows
 
 
 def run(name: str, algorithm: str, nu: float, T: int) -> Trace:
@@ -187,9 +248,9 @@ def bound_rows(trace: Trace) -> list[tuple[Value, ...]]:
     return rows
 
 
-def bounds_section(table: Table, endings: Sequence[str]) -> Section:
-    """Return the section with the table and links to its other forms."""
-    links = ", ".join(f'<a href="bounds.{e}">bounds.{e}</a>' for e in endings)
+def bounds_section(table: Table, folder: Path) -> Section:
+    """Return the section with the table and its other forms."""
+    links = ", ".join(download(folder / f"bounds.{e}") for e in ("csv", "md", "tex"))
     body = f"{table.html()}\n<p>The same table: {links}.</p>"
     return Section("bounds", "Measured against bound", body)
 
@@ -203,12 +264,45 @@ def figure_section(figure: dict[str, Any], folder: Path) -> Section:
     places = [file.relative_to(folder).as_posix() for file in files]
     links = ", ".join(f'<a href="{html.escape(p)}">{html.escape(p)}</a>' for p in places)
     summary = figure_entry(figure["name"]).summary
+    numbers = [file for file in files if file.suffix == ".csv"]
+    table = "".join(f"{csv_table(file).html()}<p>{_forms(file)}</p>" for file in numbers)
     body = (
         f'<figure><div class="wide" tabindex="0"><img alt="{html.escape(summary)}"'
         f' src="data:image/png;base64,{data}"></div>\n'
-        f"<figcaption>{''.join(paragraphs)}<p>Files: {links}.</p></figcaption></figure>"
+        f"<figcaption>{''.join(paragraphs)}<p>Files: {links}.</p></figcaption></figure>{table}"
     )
     return Section(figure["name"], summary[:1].upper() + summary[1:], body)
+
+
+def csv_table(path: Path) -> Table:
+    """Return the table that a figure wrote as CSV, cells as they stand there."""
+    with path.open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    columns = (Column(head[0], False), *(Column(name) for name in head[1:]))
+    return Table(f"{path.stem}, in numbers", "", columns, tuple(_dashed(row) for row in rows))
+
+
+def _dashed(row: list[str]) -> tuple[Value, ...]:
+    return tuple(cell or None for cell in row)
+
+
+def _forms(path: Path) -> str:
+    """Return the links to the forms of a table that lies in ``path``."""
+    forms = ", ".join(download(path.with_suffix(e)) for e in (".csv", ".md", ".tex"))
+    return f"The same table: {forms}."
+
+
+def provenance_section(manifest: Manifest) -> Section:
+    """Return the section that says which code and versions made each part."""
+    made = ", ".join(f"{name} {version}" for name, version in versions().items())
+    rows = tuple((part, entry["key"][:16]) for part, entry in sorted(manifest.parts.items()))
+    note = (
+        "The key is the hash of the code, settings and versions that a part was made from; a part"
+        " is made again where its key or one of its files has changed."
+    )
+    columns = (Column("part", False), Column("key", False))
+    table = Table("Parts", note, columns, rows)
+    return Section("provenance", "Provenance", f"<p>{html.escape(made)}.</p>{table.html()}")
 
 
 def page(mode: str, sections: Sequence[Section]) -> str:
@@ -218,7 +312,8 @@ def page(mode: str, sections: Sequence[Section]) -> str:
         f"<p>Made by <code>stemtheory reproduce --{mode}</code>, seed {SEED}, stemtheory"
         f" {__version__}.</p>"
     )
-    return pages.page(TITLE, lead, sections)
+    script = ledger_report.SCRIPT if any(s.anchor == "claims" for s in sections) else ""
+    return pages.page(TITLE, lead, sections, style=ledger_report.STYLE, script=script)
 
 
 TITLE = "STEM: its bounds against simulation"

@@ -2,7 +2,10 @@
 
 import csv
 import io
+import json
 import re
+import shutil
+import subprocess
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,9 +14,11 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory import catalogue, drawing, report
+from stemtheory import catalogue, drawing, report, report_sweeps
 from stemtheory.drawing import Figure
 from stemtheory.errors import UsageError
+from stemtheory.experiment.spec import Spec, parse_spec
+from stemtheory.manifest import key_of, reachable
 from stemtheory.margins import Margin, margins
 from stemtheory.pages import Column, Section, Table, shown
 from stemtheory.trace import Trace
@@ -78,7 +83,7 @@ def test_numbers_are_shown_with_three_digits(value: Any, text: str) -> None:
 class Reader(HTMLParser):
     """Collects what a page points at, its anchors and text, and whether its tags close."""
 
-    EMPTY = frozenset({"meta", "link", "img", "br"})
+    EMPTY = frozenset({"meta", "link", "img", "br", "input"})
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -113,7 +118,7 @@ def page_faults(text: str, folder: Path) -> list[str]:
     for point in reader.points:
         if point.startswith("#"):
             faults += [] if point[1:] in reader.anchors else [f"no place {point}"]
-        elif not point.startswith("data:") and not (folder / point).is_file():
+        elif not point.startswith("data:") and not (folder / point.partition("#")[0]).is_file():
             faults.append(f"no file {point}")
     return faults + re.findall(r"@import|url\(", text)
 
@@ -158,6 +163,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "PROBLEMS", ("quadratic",))
     monkeypatch.setattr(report, "STEPS", {"quick": 64, "full": 128})
     monkeypatch.setattr(report, "REPLICATES", 8)
+    listed = {"figures": ["stub"], "sweeps": []}
     names, entry = catalogue.names, drawing.figure_entry
 
     def find(name: str) -> Figure[Any]:
@@ -166,7 +172,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         catalogue,
         "names",
-        lambda folder, **more: ["stub"] if folder == "figures" else names(folder, **more),
+        lambda folder, **more: listed[folder] if folder in listed else names(folder, **more),
     )
     monkeypatch.setattr(report, "CLAIMS", ("U2*", "SP1", "SCH4"))
     monkeypatch.setattr(drawing, "figure_entry", find)
@@ -193,6 +199,7 @@ def test_reproduce_writes_one_report(tmp_path: Path) -> None:
     files = contents(tmp_path / "a")
     assert set(files) == {
         "index.html",
+        "manifest.json",
         *(f"bounds.{ending}" for ending in ("csv", "md", "tex")),
         *(f"ledger.{ending}" for ending in ("csv", "json", "md", "tex", "html")),
         *(f"figures/stub.{ending}" for ending in ("png", "pdf", "svg", "txt")),
@@ -210,6 +217,150 @@ def test_reproduce_writes_one_report(tmp_path: Path) -> None:
     assert contents(tmp_path / "b") == files
     report.reproduce(mode="full", out=tmp_path / "b")
     assert contents(tmp_path / "b")["bounds.csv"] != files["bounds.csv"]
+
+
+@pytest.mark.usefixtures("short")
+def test_a_second_run_does_only_what_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files are the same, and only what was touched, damaged or asked anew is made again."""
+
+    def done() -> list[str]:
+        notes: list[str] = []
+        report.reproduce(mode="quick", out=tmp_path, progress=notes.append)
+        return [n for n in notes if "as before" not in n and n != "writing the report"]
+
+    first = done()
+    assert any("checking" in note for note in first)
+    files = contents(tmp_path)
+    assert done() == []
+    assert contents(tmp_path) == files
+    (tmp_path / "figures/stub.svg").write_text("damaged")
+    assert done() == ["figure stub: computing", "figure stub: drawing"]
+    assert contents(tmp_path) == files
+    (tmp_path / "bounds.csv").unlink()
+    assert done() == ["measured against bound: quadratic"]
+    monkeypatch.setattr(report, "CLAIMS", ("U2*", "SP1"))
+    assert done() == ["checking every claim"]
+    (tmp_path / "manifest.json").write_text("{")
+    assert len(done()) == len(first)
+
+
+SWEEP = """
+summary = "Two lengths"
+[settings]
+problem = "quadratic"
+K = 2
+dim = 1
+replicates = 4
+seed = 0
+[algorithms.stem]
+[grids.small]
+kind = "zip"
+T = [8, 16]
+b = [1, 1]
+I = [1, 1]
+"""
+
+
+@pytest.mark.usefixtures("short")
+def test_sweeps_within_the_budget_are_in_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = catalogue.names
+
+    def listed(folder: str, **more: Any) -> list[str]:
+        return ["small", "large"] if folder == "sweeps" else names(folder, **more)
+
+    def spec(name: str, mode: str) -> Spec:
+        text = SWEEP if name == "small" else SWEEP.replace("16", "1_000_000_000")
+        return parse_spec(text, name, mode)
+
+    monkeypatch.setattr(catalogue, "names", listed)
+    monkeypatch.setattr(report_sweeps, "load_spec", spec)
+    notes: list[str] = []
+    report.reproduce(mode="quick", out=tmp_path, progress=notes.append)
+    assert "sweep small: running" in notes
+    table = (tmp_path / "sweeps/small-quick.csv").read_text()
+    assert len(list(csv.DictReader(io.StringIO(table)))) == 2
+    text = (tmp_path / "index.html").read_text()
+    assert page_faults(text, tmp_path) == []
+    assert "stemtheory sweep large --quick" in text
+    before = (tmp_path / "index.html").read_bytes()
+    notes.clear()
+    report.reproduce(mode="quick", out=tmp_path, progress=notes.append)
+    assert "sweep small: as before" in notes
+    assert (tmp_path / "index.html").read_bytes() == before
+    (tmp_path / "sweeps/small-quick.csv").unlink()  # its cells are in the store
+    report.reproduce(mode="quick", out=tmp_path)
+    assert (tmp_path / "sweeps/small-quick.csv").is_file()
+
+
+def test_the_key_follows_the_code_that_is_reached() -> None:
+    modules = reachable(["stemtheory.figures.tuned"])
+    assert {"stemtheory.figures._exact", "stemtheory.moments", "stemtheory.problems.cosine"} <= (
+        reachable(["stemtheory.figures.tuned", "stemtheory.problems"])
+    )
+    assert not [m for m in modules if m.startswith(("stemtheory.claims", "stemtheory.cli"))]
+    assert "stemtheory.figures.drift" not in modules
+    assert "stemtheory.claims.stem_rates" in reachable(["stemtheory.claims"])
+    roots = ["stemtheory.errors"]
+    assert key_of(roots, "quick") == key_of(roots, "quick") != key_of(roots, "full")
+
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium browser")
+@pytest.mark.usefixtures("short")
+def test_the_report_works_in_a_browser(tmp_path: Path) -> None:
+    """Opened from a file, on a telephone: no error, the filter hides rows, a heading sorts."""
+    report.reproduce(mode="quick", out=tmp_path)
+    watch = """<script>
+      var errors = [];
+      window.addEventListener("error", function (e) { errors.push(String(e.message)); }, true);
+      console.error = console.warn = function (text) { errors.push(String(text)); };
+    </script><title>"""
+    probe = """<script>
+      var form = document.querySelector(".controls");
+      form.elements.verdict.value = "holds";
+      form.dispatchEvent(new Event("input"));
+      var rows = Array.from(document.querySelectorAll(".ledger tbody tr"));
+      var kept = rows.filter(r => !r.hidden).map(r => r.dataset.verdict);
+      form.elements.verdict.value = "";
+      form.dispatchEvent(new Event("input"));
+      document.querySelectorAll(".ledger th")[4].click();
+      var values = Array.from(document.querySelectorAll(".ledger tbody td.n"))
+        .map(c => c.dataset.value).filter(v => v !== "").map(Number);
+      document.title = JSON.stringify({
+        errors: errors, kept: kept, rows: rows.length, values: values,
+        drawn: Array.from(document.images).map(i => i.complete && i.naturalWidth > 0),
+        hidden: document.querySelectorAll("main > section[hidden]").length,
+        fits: document.documentElement.scrollWidth <= document.documentElement.clientWidth
+      });
+    </script></body>"""
+    text = (tmp_path / "index.html").read_text()
+    page = tmp_path / "probe.html"
+    page.write_text(text.replace("<title>", watch, 1).replace("</body>", probe))
+    done = subprocess.run(
+        [
+            *(str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
+            *("--window-size=400,800", f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    (title,) = re.findall(r"<title>(.*?)</title>", done.stdout)
+    found = json.loads(title.replace("&quot;", '"'))
+    assert found["errors"] == []
+    assert found["kept"] == ["holds"] * 2
+    assert found["rows"] == 4
+    assert found["values"] == sorted(found["values"])
+    assert found["drawn"] == [True]
+    assert found["hidden"] == 0
+    assert found["fits"]  # nothing but the tables scrolls sideways
 
 
 @pytest.mark.usefixtures("short")

@@ -1,0 +1,68 @@
+"""Table 1 with measured exponents: within what is asked, every row there, three file forms."""
+
+import csv
+import dataclasses
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from stemtheory.drawing import draw_figures, figure_entry
+from stemtheory.figures import table1
+from stemtheory.figures.table1 import Exponents, Measured
+
+
+@pytest.fixture(scope="module")
+def data() -> Exponents:
+    return table1.prepare("quick", lambda _: None)
+
+
+def faults(data: Exponents) -> list[str]:
+    """Return the curves whose exact exponents are not those of the paper."""
+    wanted = {"STEM": ((-1.5, 6e-3), (-1.0, 2e-3)), "FedAvg": ((-2.0, 4e-3), (-1.5, 1.2e-2))}
+    found = []
+    for (name, nu), measured in data.measured.items():
+        for value, (exponent, tolerance) in zip(measured, wanted[name], strict=True):
+            if not abs(value - exponent) <= tolerance:
+                found.append(f"{name} at nu = {nu}: {value}")
+    return found
+
+
+def test_measured_exponents_are_the_papers(data: Exponents) -> None:
+    assert len(data.measured) == 10
+    assert faults(data) == []
+    assert table1.deviation(data) < 4e-3
+
+
+def test_a_wrong_exponent_is_rejected(data: Exponents) -> None:
+    key = ("STEM", table1.NUS[2])
+    for wrong in (Measured(-1.52, -1.0), Measured(-1.5, -1.01), Measured(float("nan"), -1.0)):
+        mutant = dataclasses.replace(data, measured={**data.measured, key: wrong})
+        assert len(faults(mutant)) == 1
+
+
+def test_the_table_has_every_row_of_the_paper(data: Exponents) -> None:
+    rows = table1.table(data).rows
+    assert {row[0] for row in rows} == {row.algorithm for row in data.paper[table1.NUS[0]]}
+    assert len(rows) == 17
+    for row in rows:
+        assert (row[1] is None) == (row[3] is None) == (row[5] is None)
+    fed_stem = next(row for row in rows if row[0] == "Fed STEM")
+    assert (fed_stem[2], fed_stem[4], fed_stem[6], fed_stem[7]) == ("-3/2", "-1", "0", "-1/2")
+
+
+def test_it_is_written_in_every_form(
+    data: Exponents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = dataclasses.replace(figure_entry("table1"), prepare=lambda mode, progress: data)
+    monkeypatch.setattr("stemtheory.drawing.figure_entry", lambda name: entry)
+    (figure,) = draw_figures(["table1"], out=tmp_path, formats=("svg",))
+    names = [Path(file).name for file in figure["files"]]
+    assert names == [f"table1.{ending}" for ending in ("svg", "csv", "md", "tex", "txt")]
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "table1.csv").read_text())))
+    assert float(rows[0]["measured samples"]) == pytest.approx(-1.5, abs=6e-3)
+    text = (tmp_path / "table1.tex").read_text()
+    cells = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in cells} == {7}
+    assert "Table 1 of the paper" in (tmp_path / "table1.txt").read_text()
