@@ -19,7 +19,7 @@ from tests.sources import module_name, package_files, parse
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "_version", "jsontext"),
     ("backend",),
-    ("streams",),
+    ("streams", "philox"),
     ("noise", "heterogeneity", "dials"),
     ("oracle", "separable", "finite_sum", "finite_sum_constants"),
     ("data_files", "data", "layers", "network", "image_estimates", "image_problem"),
@@ -35,7 +35,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("claims",),
     ("experiment",),
     ("formula", "pages", "ledger_rows"),
-    ("drawing", "report", "problem_pages", "ledger_plot", "ledger_report", "findings"),
+    ("drawing", "manifest", "problem_pages", "ledger_plot", "ledger_report", "findings"),
+    ("report_sweeps", "report"),
     ("inventory",),
 )
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
