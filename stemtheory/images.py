@@ -18,113 +18,26 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import Algorithm, Step, System, mean_iterate
-from stemtheory.errors import UsageError, choice, whole
+from stemtheory.errors import UsageError
+from stemtheory.image_estimates import along
 from stemtheory.image_problem import ImageProblem
-from stemtheory.schedule import Practical, Schedule
+from stemtheory.image_training import History, PerEpoch, Training
+from stemtheory.oracle import Constants
 from stemtheory.streams import NoiseKey
 
-Floats = NDArray[np.float64]
+__all__ = ["History", "PerEpoch", "Training", "estimates", "train"]
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class PerEpoch:
-    """The paper's step size, renewed once an epoch: t counts epochs, w_t = 1, a clipped at 1.
-
-    eta = kappa/(1 + e)^{1/3} in epoch e = 0, 1, ..., and a_{t+1} = min(1, cbar (eta_t/kappa)^2).
-    An epoch is ``steps`` iterations. Unclipped, a would start at cbar > 1.
-
-    Paper: sec: Experiments, eq. (eq: Step-Size).
-    """
-
-    kappa: float
-    cbar: float
-    steps: int
-    name: str = "per-epoch"
-
-    def eta(self, t: ArrayLike) -> Floats:
-        """Return eta_t for t >= 0."""
-        return self._base.eta(self._epoch(t))
-
-    def momentum(self, t: ArrayLike) -> Floats:
-        """Return a_t for t >= 1."""
-        relative = self.eta(np.asarray(t, dtype=np.float64) - 1) / self.kappa
-        return np.asarray(np.minimum(1.0, self.cbar * relative**2))
-
-    def parameters(self) -> dict[str, float]:
-        """Return kappa, cbar and the steps of an epoch."""
-        return {"kappa": self.kappa, "cbar": self.cbar, "steps": self.steps}
-
-    @property
-    def _base(self) -> Practical:
-        return Practical(self.kappa, self.cbar, sigma=1.0)
-
-    def _epoch(self, t: ArrayLike) -> Floats:
-        return np.floor(np.maximum(np.asarray(t, dtype=np.float64) - 1, 0) / self.steps)
-
-
-@dataclass(frozen=True)
-class Training:
-    """One training run: what is run, for how long, and when it is looked at.
-
-    ``every`` rounds the training loss and the test accuracy at the mean iterate are recorded; round
-    0 and the last one always are. With ``gradient`` ||grad f||^2 over all training images is
-    recorded too. ``options`` are the algorithm's own.
-    """
-
-    algorithm: str
-    schedule: Schedule
-    rounds: int
-    I: int
-    b: int
-    seeds: tuple[int, ...] = (0,)
-    every: int = 1
-    gradient: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        choice("algorithm", self.algorithm, ALGORITHMS)
-        for name in ("rounds", "I", "b", "every"):
-            whole(name, getattr(self, name))
-
-    @property
-    def due(self) -> list[int]:
-        """The rounds after which the run is looked at."""
-        return sorted({0, self.rounds, *range(self.every, self.rounds, self.every)})
-
-
-@dataclass(frozen=True)
-class History:
-    """What was recorded, [seeds, records]; per worker: ``draws`` and ``gradients`` are samples.
-
-    ``draws`` counts distinct samples, ``gradients`` the gradients computed at them (twice as many
-    for STEM). ``grad_sq`` is ||grad f||^2, NaN where it was not asked for. ``diverged`` holds the
-    round from which a seed is lost, 0 for none.
-    """
-
-    rounds: NDArray[np.int64]
-    draws: Floats
-    gradients: Floats
-    loss: Floats
-    accuracy: Floats
-    grad_sq: Floats
-    diverged: NDArray[np.int64]
-
-    @property
-    def lost(self) -> int:
-        """How many seeds diverged."""
-        return int((self.diverged > 0).sum())
+Visit = Callable[[int, Any], object]
 
 
 def train(
@@ -135,18 +48,20 @@ def train(
     chunk: int | None = None,
     checkpoint: Path | None = None,
     progress: Progress = lambda _: None,
+    visit: Visit | None = None,
 ) -> History:
     """Return the history of a training run, from a checkpoint where there is one of the same run.
 
     ``checkpoint`` is a file that is renewed, whole, whenever the run is looked at; ``chunk`` is how
-    many workers advance together.
+    many workers advance together. ``visit`` is handed the round and the mean iterates [seeds, dim]
+    whenever the run is looked at.
 
     Raises
     ------
     UsageError
         If the checkpoint belongs to another run.
     """
-    run = _Run(problem, training, threads or os.cpu_count() or 1, chunk)
+    run = _Run(problem, training, threads or os.cpu_count() or 1, chunk, visit)
     name = f"{training.algorithm} on {problem.dials.get('data', problem.name)}"
     with run.pool, np.errstate(all="ignore"):
         done = run.resume(checkpoint)
@@ -163,13 +78,30 @@ def train(
         return run.history()
 
 
+def estimates(problem: ImageProblem, training: Training, points: int = 4) -> Constants:
+    """Return the largest L, sigma and zeta met along a run of the first seed: none is exact.
+
+    Paper: Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unbiased_Var_Grad).
+    """
+    every = max(1, training.rounds // points)
+    visited: list[Any] = []
+    watched = replace(training, seeds=training.seeds[:1], every=every, gradient=False)
+    train(problem, watched, visit=lambda _, x: visited.append(x[0]))
+    return along(problem, [x for x in visited if np.isfinite(_host(x)).all()])
+
+
 class _Run:
     """The state of a training run and what was recorded so far."""
 
     def __init__(
-        self, problem: ImageProblem, training: Training, threads: int, chunk: int | None
+        self,
+        problem: ImageProblem,
+        training: Training,
+        threads: int,
+        chunk: int | None,
+        visit: Visit | None,
     ) -> None:
-        self.problem, self.training = problem, training
+        self.problem, self.training, self.visit = problem, training, visit
         self.algorithm: Algorithm = ALGORITHMS[training.algorithm].make(options=training.options)
         together = problem.network.chunk * 8 // max(8, training.b) // len(training.seeds)
         size = chunk or max(1, together)
@@ -247,6 +179,8 @@ class _Run:
         """Record training loss and test accuracy at the mean iterate of every seed."""
         problem, at = self.problem, self.training.due.index(number)
         x = mean_iterate(self.state)
+        if self.visit is not None:
+            self.visit(number, x)
 
         def one(seed: int) -> tuple[float, float, float]:
             with np.errstate(all="ignore"):

@@ -1,14 +1,13 @@
 """The figures on images: settings, tuning, captions in numbers, and drawings with runs missing."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stemtheory import data, report
+from stemtheory import data
 from stemtheory.catalogue import names
 from stemtheory.drawing import draw_figures, figure_entry, render
 from stemtheory.errors import UsageError
@@ -31,6 +30,7 @@ from stemtheory.figures._images import (
     tune,
 )
 from stemtheory.images import History, PerEpoch
+from stemtheory.oracle import Constants
 from stemtheory.schedule import Schedule
 
 FIGURES = (2, 3, 4, 5)
@@ -191,25 +191,6 @@ def test_missing_data_are_said_before_any_work(
     assert notes == []
 
 
-def test_a_report_draws_what_it_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A figure without its data is left out with the reason; one that has them is drawn."""
-    ready = replace(
-        figure_entry("paper_figure2"),
-        name="ready",
-        prepare=lambda mode, progress: comparison(2, FINALS),
-        lacks=lambda mode: None if mode == "default" else "wrong mode",
-    )
-    absent = replace(ready, name="absent", lacks=lambda mode: "pip install it <now>.")
-    entries = {"ready": ready, "absent": absent}
-    monkeypatch.setattr("stemtheory.catalogue.names", lambda folder: list(entries))
-    monkeypatch.setattr(report, "figure_entry", entries.__getitem__)
-    monkeypatch.setattr("stemtheory.drawing.figure_entry", entries.__getitem__)
-    drawn, left_out = report.every_figure("full", tmp_path, lambda _: None)
-    assert [figure["name"] for figure in drawn] == ["ready"]
-    assert left_out == {"absent": "pip install it <now>."}
-    assert "absent: pip install it &lt;now&gt;." in report.missing_section(left_out).body
-
-
 def test_all_figures_on_images_are_in_the_catalogue() -> None:
     wanted = {f"paper_figure{figure}" for figure in FIGURES} | {"gradient_floor"}
     assert wanted <= set(names("figures"))
@@ -243,7 +224,8 @@ def measured(mode: str, missing: bool = False) -> floors.Floors:
     }
     if missing:
         found[next(iter(found))] = (math.nan, math.nan)
-    return floors.Floors(mode, 640, 2, found, "toy images")
+    met = {5: Constants(1.0, 2.0, 3.0, 0.0, 4.0)}
+    return floors.Floors(mode, 640, 2, found, "toy images", met)
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -253,6 +235,7 @@ def test_floors_are_drawn_and_told(mode: str, missing: bool) -> None:
     assert render(floors.ENTRY, floor, "svg")
     text = floors.caption(floor)
     assert "nan" not in text
+    assert "L 1, sigma 2, zeta 3 with 5 classes per worker" in text
     assert "(over STEM's at a = 0.03: 33.33 and 33.33 times)" in text
 
 

@@ -11,7 +11,7 @@ from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import Step, System, mean_iterate
 from stemtheory.errors import UsageError
 from stemtheory.image_problem import ImageProblem
-from stemtheory.images import History, PerEpoch, Training, train
+from stemtheory.images import History, PerEpoch, Training, estimates, train
 from stemtheory.schedule import Constant
 from stemtheory.streams import NoiseKey
 from tests.images_toy import toy_problem
@@ -233,3 +233,20 @@ def test_divergence_is_reported_with_its_round(algorithm: str) -> None:
 def test_bad_settings_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         replace(training(), **change)
+
+
+def test_estimates_along_a_run_are_labelled_as_such() -> None:
+    problem = toy_problem(1)
+    start = problem.constants(problem.start())
+    met = estimates(problem, training(rounds=8), points=2)
+    assert met.sigma > 0
+    assert met.zeta > 0
+    assert met.L > 0
+    assert {met.exact[name] for name in ("L", "sigma", "zeta", "gap")} == {False}
+    assert met.gap == pytest.approx(start.gap)  # f at the start of the run, seed 0
+
+
+def test_a_visitor_sees_every_look() -> None:
+    problem, seen = toy_problem(0), []
+    train(problem, training(), visit=lambda number, x: seen.append((number, x.shape)))
+    assert seen == [(number, (2, problem.dim)) for number in (0, 2, 4, 6)]
