@@ -53,14 +53,52 @@ def load_problem(name: str, K: int = 4, dim: int = 8, **dials: Any) -> Problem:
     """Return the problem called ``name`` with K workers in ``dim`` dimensions.
 
     Dials: L, sigma, zeta, noise, heterogeneity, curvature, noise_smoothness, noise_frequency,
-    het_frequency, het_phase, modulation, spectrum, rotate, slack, and the entry's own.
+    het_frequency, het_phase, modulation, spectrum, rotate, slack, and the entry's own. A user's
+    own object that is a problem already keeps its own K and dim, and has no dials.
 
     Raises
     ------
     UsageError
-        For unknown names and dials, and for dials that do not add up.
+        For unknown names and dials, for dials that do not add up, and for a user's own entry that
+        makes no problem.
     """
-    problem: Problem = problem_entry(name)(K, dim, **dials)
+    entry = problem_entry(name)
+    try:
+        return make_problem(entry, name, K, dim, **dials)
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as error:
+        if ":" not in name:
+            raise
+        raise UsageError(
+            f"{name} makes no problem with K = {K} and dim = {dim} ({_reason(error)}):"
+            " let NAME be a problem, or a callable of (K, dim, **dials) that returns one."
+        ) from error
+
+
+def make_problem(entry: Any, name: object, K: int, dim: int, **dials: Any) -> Problem:
+    """Return what an entry makes, or the entry itself where it is a problem already.
+
+    Raises
+    ------
+    UsageError
+        If a part of the protocol is missing, or dials are given to a problem that has none.
+    """
+    ready = not callable(entry) or (hasattr(entry, "evaluate") and not isinstance(entry, type))
+    made = entry if ready else entry(K, dim, **dials)
+    wanted = [member for member in vars(Problem) if not member.startswith("_")]
+    missing = [member for member in wanted if not hasattr(made, member)]
+    if missing:
+        raise UsageError(
+            f"{name} is no problem, it lacks {', '.join(sorted(missing))}:"
+            " see stemtheory.oracle.Problem, or build a separable loss with Family."
+        )
+    if ready and dials:
+        raise UsageError(
+            f"{name} is a problem already, but {', '.join(dials)} was given: leave it out, or make"
+            " NAME a callable of (K, dim, **dials)."
+        )
+    problem: Problem = made
     return problem
 
 
@@ -70,15 +108,21 @@ def user_entry(name: str) -> Any:
     Raises
     ------
     UsageError
-        If it cannot be imported.
+        If it cannot be imported, whatever its code raises.
     """
     module_name, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:  # a user's own module lies where the user is
-        sys.path.insert(0, here)
     try:
+        here = str(Path.cwd())
+        if here not in sys.path:  # a user's own module lies where the user is
+            sys.path.insert(0, here)
         return getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{name} cannot be loaded ({error}): give package.module:NAME of an importable module."
+            f"{name} cannot be loaded ({_reason(error)}): give package.module:NAME of an importable"
+            " module."
         ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return what a user's own code raised, in words."""
+    return f"{type(error).__name__}: {error}"

@@ -176,6 +176,7 @@ def check(
 ) -> int:
     """The contract of a problem: every constant declared, attained and nowhere exceeded."""
     from stemtheory import display_claims
+    from stemtheory.catalogue import load_problem
     from stemtheory.contract import check_problem, passed
     from stemtheory.contract.rows import records
 
@@ -183,11 +184,12 @@ def check(
     dials, schedule = o.settings(set_, named)
     if schedule:
         raise UsageError("a schedule option was given, but a problem has none: leave it out.")
-    sizes = {"K": whole("K", K or 4), "dim": whole("dim", dim)}
-    rows = check_problem(problem, **sizes, quick=quick, seed=whole("seed", seed, 0), **dials)
+    made = load_problem(problem, K=whole("K", K or 4), dim=whole("dim", dim), **dials)
+    rows = check_problem(made, quick=quick, seed=whole("seed", seed, 0))
     document = {
         "problem": problem,
-        **sizes,
+        "K": made.K,
+        "dim": made.dim,
         "rows": records(rows),
         "passed": passed(rows),
     }

@@ -7,17 +7,20 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from stemtheory.errors import UsageError
 from stemtheory.jsontext import to_json
 
 WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
+LARGEST_WIDTH = 10_000  # of a terminal: to ask how wide a table must be, not how wide it may be
 
 
 class Stopped(BaseException):
@@ -49,6 +52,7 @@ def stoppable() -> Iterator[None]:
 
 def guarded(work: Callable[[], object]) -> int:
     """Return the exit code of ``work``; whatever it raises becomes one sentence on stderr."""
+    _take_any_stream()
     try:
         with stoppable():
             code = work()
@@ -77,6 +81,16 @@ def guarded(work: Callable[[], object]) -> int:
         )
         return complain(text, 1)
     return code if isinstance(code, int) else 0
+
+
+def _take_any_stream() -> None:
+    """Let a closed stdout or stderr swallow what is written, and a narrow encoding show a ?."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def usage_sentence(error: Any) -> str:
@@ -162,11 +176,18 @@ def number(value: object) -> str:
 
 
 def _print(thing: Any) -> None:
-    """Print text or a table without the blanks that only fill it up to its width."""
+    """Print text or a table without the blanks that only fill it up to its width.
+
+    A table is at least as wide as its longest words: a terminal may fold a line, but no digit of a
+    number is cut off.
+    """
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else WIDTH
     console = Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False)
+    if not isinstance(thing, str):
+        wide = console.options.update(width=LARGEST_WIDTH)
+        console.width = max(console.width, console.measure(thing, options=wide).minimum)
     with console.capture() as captured:
         console.print(thing)
     lines = (text.rstrip() for text in captured.get().splitlines())

@@ -21,6 +21,7 @@ from stemtheory.heterogeneity import HETEROGENEITIES
 from stemtheory.noise import NOISES
 
 ROUNDING = 1e-9  # relative: two ways to state one dial may differ by this much
+LARGEST = 1e100  # of L: the step sizes take its cube
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def resolve_dials(
     """
     K, dim = whole("K", K), whole("dim", dim)
     noise = choice("noise", noise, NOISES)
+    _refuse_idle_waves(noise, heterogeneity, noise_frequency, het_frequency, het_phase)
     sigma = real("sigma", sigma, minimum=0)
     modulation = real("modulation", modulation, positive=True)
     if modulation > 1:
@@ -177,6 +179,8 @@ def _leg(hypotenuse: float, leg: float, name: str) -> float:
             f"{name} is {leg:.6g}, but it must not exceed L = {hypotenuse:.6g}"
             f" (L^2 = (c + Z)^2 + L_n^2): lower {name} or raise L."
         )
+    if hypotenuse > LARGEST:
+        raise UsageError(f"L is {hypotenuse:.6g}, but it must be at most {LARGEST:g}: lower L.")
     return math.sqrt(max(hypotenuse**2 - leg**2, 0.0))
 
 
@@ -254,6 +258,28 @@ def _refuse_flat_waves(
             "noise_smoothness is 0 with modulated noise, but then sigma is not attained:"
             " raise noise_smoothness or choose additive noise."
         )
+
+
+def _refuse_idle_waves(
+    noise: str,
+    heterogeneity: str,
+    noise_frequency: float | None,
+    het_frequency: float | None,
+    het_phase: float,
+) -> None:
+    """Refuse dials of waves that the chosen models do not have: they would change nothing."""
+    if noise_frequency and noise in ("additive", "multiplicative"):
+        raise UsageError(
+            f"noise_frequency is {noise_frequency}, but {noise} noise has no wave: leave it out, or"
+            " choose phase or modulated noise."
+        )
+    idle = {"het_frequency": het_frequency, "het_phase": het_phase}
+    for name, value in idle.items():
+        if value and heterogeneity in ("none", "tilt"):
+            raise UsageError(
+                f"{name} is {value}, but heterogeneity {heterogeneity} has no wave: leave it out,"
+                " or choose sinusoid."
+            )
 
 
 def _optional(name: str, value: float | None, *, positive: bool = False) -> float | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+LONGEST = 60  # characters of a value in a sentence
 
 
 class UsageError(ValueError):
@@ -23,8 +27,9 @@ def whole(name: str, value: object, minimum: int = 1) -> int:
     """
     number = _number(value)
     if number is None or not math.isfinite(number) or number != int(number) or number < minimum:
+        most = " and below 1e308" if number == math.inf else ""
         raise UsageError(
-            f"{name} is {_shown(value)}, but it must be a whole number of at least {minimum}:"
+            f"{name} is {_shown(value)}, but it must be a whole number of at least {minimum}{most}:"
             f" give {name}={minimum} or more."
         )
     return int(number)
@@ -88,21 +93,27 @@ def truth(name: str, value: object) -> bool:
 
 
 def _number(value: object) -> float | int | None:
-    """Read an int, a float or their text; None for anything else (a bool is not a number)."""
+    """Read an int, a float or their text; None for anything else (a bool is not a number).
+
+    An int beyond the range of a float is infinite, as its text with an exponent is.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        try:
-            return int(value)
-        except ValueError:
-            pass
-    elif isinstance(value, int):
-        return value
+        with contextlib.suppress(ValueError):
+            value = int(value)
+    if isinstance(value, int):
+        return value if abs(value) <= sys.float_info.max else _endless(value)
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
 
 
+def _endless(value: int) -> float:
+    return math.inf if value > 0 else -math.inf
+
+
 def _shown(value: object) -> str:
-    return f"'{value}'" if isinstance(value, str) else repr(value)
+    text = f"'{value}'" if isinstance(value, str) else repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -75,7 +75,7 @@ def resolve_sizes(
         K=K,
         b=batch,
         I=local,
-        B=batch * local if B is None else real("B", B, minimum=1),
+        B=real("B", batch * local if B is None else B, minimum=1),
         nu=nu_used,
         clipped=clipped,
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -124,19 +124,11 @@ class Trace:
         """Write the trace as one npz file (no pickle), whole or not at all; return its path."""
         path = Path(path)
         target = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
-        part = target.with_name(f".{target.name}.part")
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         text = {"settings": dict(self.settings), "counts": vars(self.counts)}
-        try:
-            with part.open("wb") as file:
-                np.savez(file, text=np.array(json.dumps(text)), **arrays)
-            part.replace(target)
-        except OSError as error:
-            part.unlink(missing_ok=True) if part.parent.is_dir() else None
-            raise UsageError(
-                f"{target} cannot be written ({error.strerror or error}): choose another path."
-            ) from error
-        return target
+        return write_file(
+            target, lambda file: np.savez(file, text=np.array(json.dumps(text)), **arrays)
+        )
 
     @staticmethod
     def load(path: str | Path) -> Trace:
@@ -154,6 +146,36 @@ class Trace:
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, TypeError) as error:
             raise UsageError(f"{path} is not a saved trace ({error}): give a .npz file.") from error
         return Trace(settings=text["settings"], counts=Counts(**text["counts"]), **arrays)
+
+
+def write_file(path: Path, write: Callable[[BinaryIO], Any]) -> Path:
+    """Return ``path`` after ``write`` filled a file beside it that then took its place.
+
+    A reader sees the old file or the new one, and nothing is left behind, whatever stops it.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written.
+    """
+    part = part_of(path)
+    try:
+        try:
+            with part.open("wb") as file:
+                write(file)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written ({error.strerror or error}): choose another path."
+        ) from error
+    return path
+
+
+def part_of(path: Path) -> Path:
+    """Return the name that a file has while it is written."""
+    return path.with_name(f".{path.name}.part")
 
 
 _ARRAYS = ("grad_sq", "last", "best", "times", "series", "running", "diverged_at")

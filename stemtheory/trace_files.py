@@ -5,10 +5,10 @@ Paper: Def: StationaryPt.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from stemtheory.errors import UsageError
 from stemtheory.jsontext import to_json
 from stemtheory.margins import Margin, document
 from stemtheory.oracle import Floats
-from stemtheory.trace import Trace
+from stemtheory.trace import Trace, part_of, write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,9 +56,16 @@ def check_file(path: Path, formats: tuple[str, ...]) -> Path:
     if path.suffix not in formats:
         known = ", ".join(formats)
         raise UsageError(f"{path} must end in one of {known}: choose another name.")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder, but a file is written there: choose another name.")
     check_folder(path.parent)
+    try:
+        folder = path.is_dir()
+        with contextlib.suppress(FileNotFoundError):
+            part_of(path).lstat()  # a name may be too long
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"{path} cannot be written ({reason}): choose another name.") from error
+    if folder:
+        raise UsageError(f"{path} is a folder, but a file is written there: choose another name.")
     return path
 
 
@@ -96,7 +103,7 @@ def write_trace(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
     else:
         series = {name: getattr(trace, name) for name in ("times", "series", "running")}
         text = to_json({**document(trace, found), "grad_sq": trace.grad_sq, "record": series})
-    return _replace(path, lambda file: file.write(text.encode()))
+    return write_file(path, lambda file: file.write(text.encode()))
 
 
 def draw_trace(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
@@ -110,7 +117,7 @@ def draw_trace(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
     _draw(figure.add_subplot(), trace, found)
     kind = path.suffix
     with mpl.rc_context({"svg.hashsalt": "stemtheory"}):
-        return _replace(
+        return write_file(
             path,
             lambda file: figure.savefig(
                 file, format=kind[1:], dpi=150, metadata=PLOT_METADATA[kind]
@@ -150,19 +157,3 @@ def _drawable_means(trace: Trace, values: Floats) -> tuple[Any, Any]:
         mean = values[keep].mean(axis=1)
     drawable = np.isfinite(mean) & (mean > 0) & (mean < LARGEST)
     return trace.times[keep][drawable], mean[drawable]
-
-
-def _replace(path: Path, write: Callable[[BinaryIO], Any]) -> Path:
-    """Write a file beside ``path`` and move it there, so that no half file is ever left."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            write(file)
-        part.replace(path)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written ({error.strerror or error}): choose another path."
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
-    return path

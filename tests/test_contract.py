@@ -341,6 +341,21 @@ def test_a_problem_already_made_is_taken_as_it_is() -> None:
     assert rows[0].declared == 3.0
 
 
+def test_a_slope_that_is_not_a_number_is_a_verdict() -> None:
+    """NaN fails every row it touches; it stops no check and wins none."""
+    family = Family(
+        name="lost",
+        summary="",
+        formula="",
+        loss=lambda x, weight: weight * x * x,
+        slope=lambda x, weight: weight * (x + np.where(x > 1, np.nan, 0.0)),
+        curvature=lambda x, weight: weight + 0 * x,
+    )
+    rows = {row.constant: row for row in check_problem(family, dim=2, quick=True)}
+    for name in ("L", "zeta", "gradient", "unbiased", "variance", "batch law"):
+        assert rows[name].verdict == "violated", name
+
+
 def test_something_else_is_refused() -> None:
     with pytest.raises(UsageError, match="it lacks K, constants, dials"):
         check_problem(object())

@@ -135,6 +135,19 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"noise": "modulated", "noise_smoothness": 0.0},
         "sigma is not attained",
     ),
+    "a frequency of noise without waves": (
+        {"noise": "additive", "noise_frequency": 2.0},
+        "additive noise has no wave",
+    ),
+    "a frequency of workers without waves": (
+        {"heterogeneity": "tilt", "het_frequency": 2.0},
+        "heterogeneity tilt has no wave",
+    ),
+    "a phase of workers without waves": (
+        {"heterogeneity": "none", "het_phase": 2.0},
+        "het_phase is 2.0, but heterogeneity none has no wave",
+    ),
+    "L beyond its cube": ({"L": 1e101}, "at most 1e\\+100"),
     "zeta alone": ({"zeta": 1.0, "heterogeneity": "none"}, "must be 0 there"),
     "modulation": ({"modulation": 2.0}, r"must lie in \(0, 1\]"),
     "spectrum": ({"spectrum": 0.5}, "spectrum is 0.5"),

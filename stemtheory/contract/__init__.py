@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.catalogue import problem_entry
+from stemtheory.catalogue import load_problem, make_problem
 from stemtheory.contract.constants import constant_rows
 from stemtheory.contract.derivatives import derivative_rows
 from stemtheory.contract.estimated import estimated_rows
 from stemtheory.contract.rows import FULL, QUICK, VERDICTS, Row, records, table, text
 from stemtheory.contract.statistics import oracle_rows
 from stemtheory.contract.use import use_rows
-from stemtheory.errors import UsageError
 from stemtheory.oracle import Problem
 
 __all__ = ["VERDICTS", "Row", "check_problem", "passed", "records", "table", "text"]
@@ -41,7 +40,7 @@ def check_problem(
     """Return the rows of the contract: constants first, then properties.
 
     ``problem`` is a catalogue name, a user's ``package.module:NAME``, an entry, or a problem that
-    is already made (K, dim and dials are then its own).
+    is already made (K and dim are then its own, and it takes no dials).
 
     Raises
     ------
@@ -69,14 +68,6 @@ def passed(rows: list[Row]) -> bool:
 
 def _made(problem: Any, K: int, dim: int, dials: dict[str, Any]) -> Problem:
     """Return the problem itself, however it was named."""
-    entry = problem_entry(problem) if isinstance(problem, str) else problem
-    made = entry if hasattr(entry, "evaluate") or not callable(entry) else entry(K, dim, **dials)
-    wanted = [name for name in vars(Problem) if not name.startswith("_")]
-    missing = [name for name in wanted if not hasattr(made, name)]
-    if missing:
-        raise UsageError(
-            f"{problem} is no problem, it lacks {', '.join(sorted(missing))}:"
-            " see stemtheory.oracle.Problem, or build a separable loss with Family."
-        )
-    checked: Problem = made
-    return checked
+    if isinstance(problem, str):
+        return load_problem(problem, K, dim, **dials)
+    return make_problem(problem, problem, K, dim, **dials)

@@ -132,6 +132,8 @@ def law_p_value(problem: Problem, x: Floats, rng: np.random.Generator, n: int) -
     singles = problem.draw(rng, (n, BATCH), 1, FLOAT64).mean(axis=1)
     direction = rng.standard_normal(problem.dim)
     one, other = (_sample(problem, here, m) @ direction for m in (batch, singles))
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return 0.0  # no law at all, and no law that two samples could share
     # equal up to rounding must tie, or atoms would be told apart by their last bit
     digits = 10 - int(np.floor(np.log10(max(float(np.abs(one).max()), 1e-300))))
     first, second = (np.round(v[:, 0], min(digits, 300)).tolist() for v in (one, other))
