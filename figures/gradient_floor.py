@@ -269,7 +269,7 @@ def caption(data: Floors) -> str:
         f" eta and a; mean of {data.seeds} seeds, bars two standard errors. At eta = {ETA:g}:"
         f" {told}. {_best_steps(data)} FedAvg with 2b computes as many gradients as STEM. A missing"
         f" point left the finite numbers in some seed.{SHORT if data.mode == 'quick' else ''}"
-        f" Largest values met along a run of STEM, estimates from below and no constants: {met}. Not"  # noqa: E501
+        f" Largest values met along a run of STEM, estimates from below, no constants: {met}. Not"
         " claimed: rates in T, other data, or decreasing steps."
     )
 
