@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import stemtheory.array_engine as engine
-from stemtheory import Trace, load_problem, simulate
+from stemtheory import Trace, load_problem, simulate, trace_files
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.errors import UsageError
 from stemtheory.schedule import make_schedule
@@ -214,6 +215,25 @@ def test_save_and_load(tmp_path: Any) -> None:
             Trace.load(bad)
     with pytest.raises(UsageError, match="cannot be written"):
         trace.save(tmp_path / "no" / "folder.npz")
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv", "png"])
+def test_what_stops_the_writing_leaves_the_old_file(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interrupt arrives between the last byte and the new name."""
+    trace = simulate(load_problem("cosine"), T=30, b=1, I=3, record_every=10)
+    path = trace_files.write(trace, (), tmp_path / f"run.{ending}")
+    before = path.read_bytes()
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trace_files.write(trace, (), path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == before
 
 
 def test_memory_is_a_block_of_steps_times_the_state() -> None:

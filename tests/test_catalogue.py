@@ -1,0 +1,145 @@
+"""A user's own problem: found, made or refused in one sentence, whatever its code does."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stemtheory.catalogue import load_problem, make_problem, user_entry
+from stemtheory.cli import main
+from stemtheory.errors import UsageError
+from stemtheory.oracle import Problem
+
+MODULE = '''
+import sys
+from stemtheory import load_problem
+from stemtheory.problems.quadratic import ENTRY
+
+GOOD = ENTRY
+READY = load_problem("quadratic", K=2, dim=3)
+NUMBER = 3
+TEXT = "quadratic"
+
+
+class Wrapped:
+    """A class is a callable of (K, dim, **dials) like any other, and has the members itself."""
+
+    def __init__(self, K, dim, **dials):
+        self.inner = load_problem("quadratic", K, dim, **dials)
+
+    def evaluate(self, x):
+        return self.inner.evaluate(x)
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+def nothing(K, dim, **dials):
+    return None
+
+
+def no_arguments():
+    return READY
+
+
+def lookup(K, dim, **dials):
+    return {}["constants"]
+
+
+def leaves(K, dim, **dials):
+    sys.exit(0)
+'''
+BROKEN_MODULES = {
+    "syntax": ("x = = 1", "SyntaxError"),
+    "raises": ("raise RuntimeError('boom')", "RuntimeError: boom"),
+    "exits": ("import sys\nsys.exit(0)", "SystemExit: 0"),
+    "imports": ("import no_such_dependency", "no_such_dependency"),
+}
+BROKEN_NAMES = {
+    "absent": "has no attribute 'absent'",
+    "NUMBER": "is no problem, it lacks K, ",
+    "TEXT": "is no problem, it lacks K, ",
+    "nothing": "is no problem, it lacks K, ",
+    "no_arguments": "makes no problem with K = 4 and dim = 8",
+    "lookup": "KeyError: 'constants'",
+    "leaves": "SystemExit: 0",
+}
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the name of a module of one's own that lies in the current folder."""
+    name = f"own_problems_{abs(hash(tmp_path))}"
+    (tmp_path / f"{name}.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+@pytest.mark.parametrize(("name", "said"), BROKEN_NAMES.items(), ids=BROKEN_NAMES)
+@pytest.mark.parametrize("command", [("check",), ("run",)], ids=" ".join)
+def test_an_entry_that_makes_no_problem_is_bad_usage(
+    command: tuple[str, ...],
+    name: str,
+    said: str,
+    own: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([*command, f"{own}:{name}"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"error: {own}:{name} ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+@pytest.mark.parametrize(("text", "said"), BROKEN_MODULES.values(), ids=BROKEN_MODULES)
+def test_a_module_that_cannot_be_imported_is_bad_usage(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"broken_{abs(hash(tmp_path))}"
+    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UsageError, match="cannot be loaded") as found:
+        user_entry(f"{name}:X")
+    assert said in str(found.value)
+
+
+def test_a_relative_module_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot be loaded"):
+        user_entry("..stemtheory:X")
+
+
+@pytest.mark.parametrize("name", ["GOOD", "Wrapped"])
+def test_a_callable_or_a_class_gets_the_sizes_and_dials(name: str, own: str) -> None:
+    problem = load_problem(f"{own}:{name}", K=3, dim=2, L=2.0)
+    assert (problem.K, problem.dim, problem.constants().L) == (3, 2, 2.0)
+
+
+def test_a_problem_that_is_made_already_keeps_its_sizes(
+    own: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = load_problem(f"{own}:READY")
+    assert (problem.K, problem.dim) == (2, 3)
+    assert main(["run", f"{own}:READY", "stem", "--T", "60", "--replicates", "2"]) == 0
+    assert "K=2" in capsys.readouterr().out
+    assert main(["check", f"{own}:READY", "--quick"]) == 0
+    assert capsys.readouterr().out.startswith(f"{own}:READY with K=2, dim=3\n")
+    with pytest.raises(UsageError, match="is a problem already, but L was given"):
+        load_problem(f"{own}:READY", L=2.0)
+
+
+def test_a_failure_inside_the_catalogue_is_no_bad_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    from stemtheory.problems import quadratic
+
+    def fails(*_: Any, **__: Any) -> Problem:
+        raise KeyError("inside")
+
+    monkeypatch.setattr(quadratic, "ENTRY", fails)
+    with pytest.raises(KeyError, match="inside"):
+        load_problem("quadratic")
+
+
+def test_an_entry_says_what_it_lacks() -> None:
+    with pytest.raises(UsageError, match=r"7 is no problem, it lacks .*witnesses"):
+        make_problem(7, 7, 4, 8)
