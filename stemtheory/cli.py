@@ -226,8 +226,14 @@ def reproduce(
 ) -> int:
     """Check every claim, run every sweep, draw every figure, and write one report."""
     from stemtheory import report
+    from stemtheory.experiment.faults import StoreError, SweepStopped
 
-    result = report.reproduce(mode=o.mode(quick, full), out=out, progress=console.note)
+    try:
+        result = report.reproduce(mode=o.mode(quick, full), out=out, progress=console.note)
+    except StoreError as error:
+        return console.complain(str(error), 1)
+    except SweepStopped as stop:
+        return console.complain(f"stopped: run the same command again to go on ({out}).", stop.code)
     console.emit(result, json, lambda: display.show_report(result))
     return int(bool(result["verify"].get("unexpected")))
 

@@ -50,6 +50,11 @@ STEPS = {"quick": 4096, "full": 65536}
 REPLICATES = 32
 FORMATS = ("png", "pdf", "svg")
 APART = ("paper_figure", "gradient_floor")  # figures that take longer than all others together
+# Figures that a sweep of the report has measured already.
+MEASURED_BY = {
+    "heterogeneity": "heterogeneity",
+    **dict.fromkeys(("suboptimal", "tradeoff_curve", "tradeoff_surface"), "tradeoff"),
+}
 CASES = PACKAGE / "claims" / "cases"
 CLAIMS: tuple[str, ...] = ()  # patterns of the claims that are checked: all
 
@@ -120,7 +125,10 @@ def one_figure(
 ) -> dict[str, Any]:
     """Return name, files and caption of a figure, drawn unless it is there already."""
     part = f"figure {name}"
-    key = key_of((f"stemtheory.figures.{name}", "stemtheory.drawing"), mode, FORMATS, data=[STYLE])
+    roots = (f"stemtheory.figures.{name}", "stemtheory.drawing")
+    sweep = MEASURED_BY.get(name, "")
+    made = manifest.parts.get(f"sweep {sweep}", {}).get("key")
+    key = key_of(roots, mode, FORMATS, made, data=[STYLE])
     kept = manifest.kept(part, key)
     if kept is None:
         manifest.begin(part, key)

@@ -79,6 +79,12 @@ def one_sweep(
     return result
 
 
+def store_of(name: str, mode: str, folder: Path) -> Path | None:
+    """Return the store of a sweep that this report has run, None if it has not."""
+    store = folder / "sweeps" / f"{name}-{mode}.sqlite"
+    return store if name and store.is_file() else None
+
+
 def _records(found: SweepResult) -> list[dict[str, Any]]:
     """Return the points without the times that they took: the same table on every run."""
     records = tables.point_records(found.points, found.results)

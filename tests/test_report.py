@@ -296,6 +296,12 @@ def test_sweeps_within_the_budget_are_in_the_report(
     assert (tmp_path / "sweeps/small-quick.csv").is_file()
 
 
+def test_figures_of_a_stored_sweep_say_which() -> None:
+    figures = {n: drawing.figure_entry(n) for n in catalogue.names("figures")}
+    assert {n for n, entry in figures.items() if entry.stored} == set(report.MEASURED_BY)
+    assert set(report.MEASURED_BY.values()) <= set(catalogue.names("sweeps"))
+
+
 def test_the_key_follows_the_code_that_is_reached() -> None:
     modules = reachable(["stemtheory.figures.tuned"])
     assert {"stemtheory.figures._exact", "stemtheory.moments", "stemtheory.problems.cosine"} <= (

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from typing import Any
 
+from stemtheory import notebook
 from stemtheory.catalogue import user_entry
 from stemtheory.claims.base import Case, Cell, Claim, Comparison, Mutant, Verdict
 from stemtheory.claims.fedavg_path import record_fedavg
@@ -151,6 +152,26 @@ class Row:
     def surprising(self) -> bool:
         """Whether the verdict is not the expected one; ``undecided`` always is."""
         return self.verdict != self.expected or self.verdict == Verdict.UNDECIDED
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the row of the ledger."""
+        return rows_html(self.claim.statement, [row_json(self)])
+
+
+class Ledger(dict[str, Any]):
+    """The document of ``verify``: a plain dictionary that shows itself in a notebook."""
+
+    def _repr_html_(self) -> str:
+        """Return every row, and the count of each verdict."""
+        counts = ", ".join(f"{n} {verdict}" for verdict, n in self["summary"].items())
+        title = f"{counts}; {len(self['unexpected']) or 'none'} unexpected"
+        return rows_html(title, self["claims"])
+
+
+def rows_html(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows of the document as a table in HTML."""
+    columns = ("id", "label", "reading", "where", "verdict", "expected", "margin")
+    return notebook.table(title, columns, ([row[name] for name in columns] for row in rows))
 
 
 @dataclass(frozen=True)

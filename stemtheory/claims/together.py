@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from stemtheory.claims.base import Claim
-from stemtheory.claims.ledger import assemble, check, row_json, select, try_mutants
+from stemtheory.claims.ledger import Ledger, assemble, check, row_json, select, try_mutants
 from stemtheory.claims.sides import Point, Sample
 
 ALONE = 12  # claims that are sooner done than a second process is started
@@ -53,7 +53,7 @@ def verify(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress = lambda text: None,
-) -> dict[str, Any]:
+) -> Ledger:
     """Return the document of ``ledger.verify``, made by ``jobs`` processes (all cores by default).
 
     Raises
@@ -61,10 +61,10 @@ def verify(
     UsageError
         If a pattern matches no claim.
     """
-    return document(
-        outcomes(patterns, level=level, mutants=mutants, seed=seed, jobs=jobs, progress=progress),
-        mutants,
+    found = outcomes(
+        patterns, level=level, mutants=mutants, seed=seed, jobs=jobs, progress=progress
     )
+    return Ledger(document(found, mutants))
 
 
 def document(found: Sequence[Outcome], mutants: bool) -> dict[str, Any]:
