@@ -13,6 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 from scipy.special import stdtrit
 
+from stemtheory import notebook
 from stemtheory.errors import UsageError
 from stemtheory.oracle import Floats
 
@@ -105,6 +106,23 @@ class Trace:
     def quantiles(self, q: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Floats | None:
         """Return quantiles over replicates of the time average, or None if the run diverged."""
         return None if self.diverged_replicates else np.quantile(self.grad_sq, q)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the setting, what was measured, and what it cost."""
+        s, counts = self.settings, self.counts
+        sizes = ", ".join(f"{n} = {s[n]:g}" for n in ("T", "K", "b", "I") if n in s)
+        low, high = self.ci95 or (None, None)
+        rows = (
+            ("status", self.status),
+            ("measured E||grad f||²", self.mean_grad_sq),
+            ("95 % interval", None if low is None else f"{low:.4g} to {high:.4g}"),
+            ("replicates", self.replicates),
+            ("replicates that diverged", self.diverged_replicates),
+            ("samples per worker", counts.samples_per_worker),
+            ("rounds", counts.rounds),
+        )
+        title = f"{s.get('algorithm', '')} on {s.get('problem', '')}: {sizes}"
+        return notebook.table(title, ("", ""), rows)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per recorded time and replicate: t, replicate, grad_sq, running."""
