@@ -69,6 +69,7 @@ def bound_document(
     choice("bound", name, BOUNDS)
     workers = whole("K", K)
     refuse_nu_beside(nu, b, I)
+    _refuse_what_changes_nothing(name, b=b, I=I, B=B, sync_batch=sync_batch)
     question = _Question(
         name=name,
         K=workers,
@@ -93,6 +94,23 @@ def bound_document(
             " it: leave one of them out."
         )
     return _reaching(question, real("epsilon", epsilon, positive=True))
+
+
+def _refuse_what_changes_nothing(
+    name: str, *, b: object, I: object, B: object, sync_batch: object
+) -> None:
+    """Refuse a size that the bound does not have, or sets itself: its value would ignore it."""
+    formula = BOUNDS[name]
+    if formula.algorithm == "fedavg" and (B is not None or whole("sync_batch", sync_batch) != 1):
+        raise UsageError(
+            f"B or sync_batch was given, but {name} is about FedAvg, which has neither: leave them"
+            " out, or choose a bound on STEM."
+        )
+    if formula.one_step and not (b is None and I is None):
+        raise UsageError(
+            f"b or I was given, but {name} sets I = 1 and b = T/(81 K L^2) itself: leave them out,"
+            " or choose fedavg-theorem."
+        )
 
 
 def _zeta(K: int, zeta: object) -> float:

@@ -121,6 +121,18 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("bound", "stem-theorem", "--epsilon", "1e-3", "--T", "5"),
         ("T is 5 together with epsilon 1e-3", "leave one of them out"),
     ),
+    "bound without B": (
+        ("bound", "fedavg-theorem", "--B", "5"),
+        ("B or sync_batch was given", "FedAvg, which has neither", "leave them out"),
+    ),
+    "bound without sync batch": (
+        ("bound", "fedavg-theorem", "--sync-batch", "2"),
+        ("FedAvg, which has neither",),
+    ),
+    "bound that sets b": (
+        ("bound", "minibatch-sgd", "--b", "2", "--I", "1"),
+        ("sets I = 1 and b = T/(81 K L^2) itself", "choose fedavg-theorem"),
+    ),
     "bound K": (("bound", "stem-theorem", "--K", "0"), ("K is '0'", "at least 1")),
     "bound T": (("bound", "stem-theorem", "--T", "1.5"), ("T is '1.5'", "whole number")),
     "bound nu and b": (
