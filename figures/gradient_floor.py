@@ -97,7 +97,7 @@ PANELS = (
     ),
     Panel(
         "e", "I", "local steps $I$", Setting("", b=4),
-        {"quick": (8, 32), "default": (1, 4, 8, 16, 32, 64)},
+        {"quick": (8, 32), "default": (1, 8, 32, 64)},
     ),
     Panel(
         "f", "classes", "classes per worker", Setting("", b=4, I=32),

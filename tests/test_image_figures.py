@@ -249,3 +249,26 @@ def test_momentum_lowers_the_floor_where_steps_are_synchronised() -> None:
     high = floors.floor(problem, stem._replace(algorithm="fedavg"), 600, 2)
     assert low[0] + 3 * low[1] < 0.5 * (high[0] - 3 * high[1])
     assert math.isnan(floors.floor(problem, stem._replace(eta=1e30), 20, 2)[0])
+
+
+def test_a_full_run_goes_on_from_its_checkpoints(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The second time every training is read from its file: no step is taken again."""
+    if not data.available("digits"):
+        pytest.skip("scikit-learn is not installed")
+    small = images.case_of(3, "quick")._replace(rounds=(3,), seeds=(0,))
+    monkeypatch.setattr(images, "case_of", lambda figure, mode: small)
+    monkeypatch.setattr(images, "RESULTS", tmp_path)
+    notes: list[str] = []
+    images.compare.cache_clear()
+    first = images.compare(3, "full", notes.append)
+    assert any("round 3 of 3" in note for note in notes)
+    kept = sorted((tmp_path / "paper_figure3").iterdir())
+    assert 4 <= len(kept) <= 8  # the rows may share a schedule
+    again: list[str] = []
+    second = images.compare(3, "full", again.append)
+    assert not any("round" in note for note in again)
+    for one, other in zip(first.lines, second.lines, strict=True):
+        np.testing.assert_array_equal(one.history.loss, other.history.loss)
+    images.compare.cache_clear()
