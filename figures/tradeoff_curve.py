@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.drawing import Figure, Progress, log_bars, plain_log_axes
-from stemtheory.figures._tradeoff import SEED, Cell, Grid, K, measure, measured_grid, problem
+from stemtheory.experiment.stored import stored_sweep
+from stemtheory.figures._tradeoff import (
+    SEED,
+    Cell,
+    Grid,
+    K,
+    grid_of,
+    measure,
+    measured_grid,
+    problem,
+)
 from stemtheory.hitting import hitting_time, interval
 from stemtheory.simulate import simulate
 
@@ -105,6 +116,17 @@ def prepare(mode: str, progress: Progress) -> Curves:
     stem = [measure(b, I, epsilon, grid.replicates) for b, I in at]
     progress(f"measuring rounds of FedAvg along its curve at epsilon = {epsilon:g}")
     fedavg = [fedavg_cell(b, I, epsilon) for b, I in at]
+    return _curves(grid, epsilon, stem, fedavg)
+
+
+def stored(mode: str, store: Path) -> Curves:
+    """Return the same from a store of sweep ``tradeoff``."""
+    found = stored_sweep("tradeoff", mode, store, ("surface", "curve_stem", "curve_fedavg"))
+    stem, fedavg = (grid_of(found, name) for name in ("curve_stem", "curve_fedavg"))
+    return _curves(grid_of(found), stem.epsilon, list(stem.cells), list(fedavg.cells))
+
+
+def _curves(grid: Grid, epsilon: float, stem: list[Cell], fedavg: list[Cell]) -> Curves:
     scaled = K * K * epsilon
     return Curves(
         grid,
@@ -254,11 +276,11 @@ def _draw_rounds(data: Curves, ax: Axes) -> None:
         )
     ax.plot([], [], color="0.3", linestyle="--", linewidth=1.2, label="formula, constants 1")
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    ax.set(xlim=(-0.08, 1.08), ylim=(100, 20000))
+    ax.set(xlim=(-0.08, 1.08), ylim=(0.4 / data.epsilon, 5 * data.epsilon**-1.5))
     ax.set_xlabel("$\\nu$ (0: large minibatch, one step; 1: small minibatch, many steps)")
     ax.set_ylabel("communication rounds")
     ax.set_title(f"b  Rounds along the curves, $\\epsilon$ = {data.epsilon:g}, $K$ = {K}")
-    ax.legend(loc="center right", bbox_to_anchor=(1.0, 0.52))
+    ax.legend(loc="upper right")
 
 
 def caption(data: Curves) -> str:
@@ -304,4 +326,5 @@ ENTRY = Figure(
     caption=caption,
     size=(10.4, 4.4),
     seed=SEED,
+    stored=stored,
 )

@@ -121,12 +121,12 @@ def targets(points: Iterable[Point], results: Results) -> tuple[Target, ...]:
 
 
 def draws(cell: Cell, values: Floats) -> Floats:
-    """Return resampled means of ``values`` (n, R) as (n, m); m is 0 for a single replicate.
+    """Return resampled means of ``values`` (n, R) as (n, m); m is 0 where there is no spread.
 
     The address of the draws is what names the noise of a cell, so cells that share their noise draw
     the same replicates and others independent ones, whatever else is in the table.
     """
-    if values.shape[1] < 2:
+    if values.shape[1] < 2 or not np.all(np.isfinite(values)):
         return np.empty((len(values), 0))
     names = ("seed", "T", "b", "I")
     noise = {name: getattr(cell, name) for name in names}
