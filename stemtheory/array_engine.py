@@ -33,6 +33,7 @@ from stemtheory.algorithms.base import (
 from stemtheory.backend import Backend, is_out_of_memory, numpy_backend
 from stemtheory.errors import UsageError
 from stemtheory.oracle import Floats, Problem
+from stemtheory.philox import PURPOSES, PhiloxStream
 from stemtheory.schedule import Schedule
 from stemtheory.settings import Sizes
 from stemtheory.streams import REPLICATE_BLOCK, NoiseKey, blocks
@@ -50,7 +51,8 @@ Times = np.ndarray[Any, np.dtype[np.int64]]
 class Plan:
     """A run, checked: everything that ``run_group`` needs. ``stop`` ends it before its time.
 
-    ``pass_samples`` is what a full local gradient counts for (b I unless given).
+    ``pass_samples`` is what a full local gradient counts for (b I unless given). With
+    ``philox`` noise has the addresses of the fused engine.
     """
 
     problem: Problem
@@ -65,6 +67,7 @@ class Plan:
     record: Times
     per_sample: bool
     pass_samples: float | None = None
+    philox: bool = False
     stop: Event = field(default_factory=Event)
 
 
@@ -278,6 +281,8 @@ class _Streams:
     def _open(self, purpose: str, make: Any = None) -> list[Any]:
         ids = range(self.first, self.first + self.count)
         make, key = make or self.plan.host.generator, self.plan.key
+        if self.plan.philox and purpose in PURPOSES:
+            return [PhiloxStream(key, block, purpose) for block in ids]
         return [make(key.seed_sequence(block, purpose)) for block in ids]
 
     def chances(self, steps: list[Step]) -> list[Chances]:
@@ -311,24 +316,24 @@ class _Streams:
         if not self.plan.problem.noisy:
             empty = self._empty()
             return [empty] * len(steps)
-        noise = self._draw(self.generators, len(steps), self.plan.sizes.b)
+        noise = self._draw(self.generators, len(steps), self.plan.sizes.b, steps[0].t)
         factors = [self.plan.algorithm.batch_factor(s.t, self.plan.sizes.I) for s in steps]
         if max(factors) == 1:
             return noise
         self.jumps = self.jumps or self._open("jump")
         return [
-            n if m == 1 else self._draw(self.jumps, 1, m * self.plan.sizes.b)[0]
-            for n, m in zip(noise, factors, strict=True)
+            n if m == 1 else self._draw(self.jumps, 1, m * self.plan.sizes.b, step.t)[0]
+            for n, m, step in zip(noise, factors, steps, strict=True)
         ]
 
     def _empty(self) -> Any:
         return np.empty((self.count, self.size, 0))
 
-    def _draw(self, generators: list[Any], n: int, b: float) -> Any:
+    def _draw(self, generators: list[Any], n: int, b: float, t: int = 0) -> Any:
         """Draw full blocks (so that a replicate's noise does not depend on how many there are)."""
         plan = self.plan
         xp = plan.host.xp
-        drawn = [self._one(stream, n, b) for stream in generators]
+        drawn = [self._one(stream, n, b, t) for stream in generators]
         if len(drawn) == 1:
             joined = drawn[0][:, None]
         else:
@@ -336,8 +341,10 @@ class _Streams:
         joined = joined[:, :, : self.size]
         return joined if plan.host is plan.backend else plan.backend.from_host(joined)
 
-    def _one(self, stream: Any, n: int, b: float) -> Any:
+    def _one(self, stream: Any, n: int, b: float, t: int) -> Any:
         plan = self.plan
+        if isinstance(stream, PhiloxStream):
+            stream.t = t
         if not plan.per_sample:
             return plan.problem.draw(stream, (n, REPLICATE_BLOCK), b, plan.dtype)
         samples = plan.problem.draw(stream, (n, REPLICATE_BLOCK, int(b)), 1.0, plan.dtype)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,18 @@ import numpy as np
 from stemtheory._version import __version__
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import declared
-from stemtheory.array_engine import Meter, Plan, Times, run_plan
+from stemtheory.array_engine import Meter, Plan, Rows, Times, run_plan
 from stemtheory.backend import Backend, numpy_backend, resolve
 from stemtheory.errors import UsageError, choice, whole
+from stemtheory.fused import choose
 from stemtheory.oracle import Floats, Problem
+from stemtheory.separable import Separable
 from stemtheory.settings import Sizes, resolve_schedule, resolve_sizes
 from stemtheory.streams import NoiseKey
 from stemtheory.trace import Counts, Trace
 
-ENGINES = ("auto", "array")
+ENGINES = ("auto", "array", "fused")
+NOISE_SOURCES = ("device", "host", "philox")
 DTYPES = ("float64", "float32")
 
 
@@ -52,6 +56,7 @@ def simulate(
     per_sample: bool = False,
     noise_source: str = "device",
     threads: int | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Trace:
     """Return the trace of ``replicates`` independent runs of ``algorithm`` on ``problem``.
 
@@ -77,15 +82,19 @@ def simulate(
         coordinate, or dim of them).
     backend, engine, dtype
         Where and how it is computed; ``backend`` is a name, or a ``Backend`` of one's own.
+        ``auto`` compiles large separable runs (``fused``); the trace says what was taken.
     record_every, record_at
         Keep ||grad f(xbar_t)||^2 and its running average every so many iterations, or at the
         given ones; T is always kept.
     per_sample
         Draw b samples for real and average them, instead of one draw of the mean's law.
     noise_source
-        ``device``, or ``host`` to give every backend the same numbers.
+        ``device``, ``host`` to give every backend the same numbers, or ``philox`` for the numbers
+        of the fused engine, which has no other.
     threads
         How many threads share the groups of replicates (default: one per core).
+    checkpoint
+        File that a run of the fused engine saves its state to, and goes on from.
 
     Raises
     ------
@@ -112,15 +121,18 @@ def simulate(
         record=_record_times(sizes.T, record_every, record_at),
         per_sample=_per_sample(per_sample, sizes, problem),
         pass_samples=_pass_samples(problem),
+        philox=_philox(problem, noise_source, per_sample),
     )
-    rows = run_plan(plan, whole("replicates", replicates), threads)
+    count_of = whole("replicates", replicates)
+    engine = choose(engine, plan, count_of, noise_source)
+    rows = _run(engine, plan, count_of, threads, checkpoint)
     settings = {
         "algorithm": algorithm,
         "algorithm_options": entry.settle(own),
         "sync": sync,
         "sync_batch": sync_batch,
-        "engine": "array",
-        "noise_source": noise_source,
+        "engine": engine,
+        "noise_source": "philox" if engine == "fused" else noise_source,
         **describe(problem, plan),
         "schedule": {"name": schedule, **plan.schedule.parameters()},
     }
@@ -135,6 +147,21 @@ def simulate(
         running=rows.running,
         diverged_at=rows.diverged_at,
     )
+
+
+def _run(
+    engine: str, plan: Plan, replicates: int, threads: int | None, checkpoint: str | Path | None
+) -> Rows:
+    """Run a plan on the engine chosen; the fused one brings in its compiler here."""
+    if engine == "fused":
+        from stemtheory.fused.engine import run_fused
+
+        return run_fused(plan, replicates, threads, checkpoint)
+    if checkpoint is not None:
+        raise UsageError(
+            "checkpoint was given, but only the fused engine saves its state: use engine fused."
+        )
+    return run_plan(plan, replicates, threads)
 
 
 def describe(problem: Problem, plan: Plan) -> dict[str, Any]:
@@ -166,12 +193,8 @@ def count(plan: Plan, meter: Meter) -> Counts:
 
     Everything is per worker: where only some take part in a round, the mean over all of them.
     """
-    algorithm, cost, K, dim = (
-        plan.algorithm,
-        declared(plan.algorithm),
-        plan.sizes.K,
-        plan.start.size,
-    )
+    algorithm, cost = plan.algorithm, declared(plan.algorithm)
+    K, dim = plan.sizes.K, plan.start.size
     first, rounds = algorithm.initial_vectors, meter.rounds - meter.silent
     visits = rounds * cost.active(K) / K
     up, down = algorithm.vectors_per_round, cost.vectors_down
@@ -211,7 +234,7 @@ def _record_times(T: int, every: int, at: Sequence[int]) -> Times:
 
 
 def _noise_backend(chosen: Backend, source: str) -> Backend:
-    if choice("noise_source", source, ("device", "host")) == "device" or chosen.on_host:
+    if choice("noise_source", source, NOISE_SOURCES) == "device" or chosen.on_host:
         return chosen
     return numpy_backend("noise drawn on the host")
 
@@ -220,6 +243,18 @@ def _pass_samples(problem: Problem) -> float | None:
     """Return the samples of a full local gradient: N of a finite sum, else None (then b I)."""
     size = getattr(problem, "size", None)
     return None if size is None else float(size)
+
+
+def _philox(problem: Problem, source: str, per_sample: bool) -> bool:
+    """Return whether noise has the addresses of the fused engine: normals, one per field."""
+    if source != "philox":
+        return False
+    if per_sample or not isinstance(problem, Separable):
+        raise UsageError(
+            f"noise_source philox numbers the fields of separable problems, but {problem.name} was"
+            " given, or per_sample: use noise_source device."
+        )
+    return True
 
 
 def _per_sample(wanted: bool, sizes: Sizes, problem: Problem) -> bool:

@@ -38,6 +38,15 @@ class NoiseKey:
         words = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), "<u4")
         return np.random.SeedSequence(entropy=self.seed, spawn_key=tuple(int(w) for w in words))
 
+    def philox_key(self) -> tuple[int, int]:
+        """Return the two key words of the counter-based stream: 64 bits of BLAKE2b.
+
+        Replicate, iteration and purpose are not in the key: they are words of the counter.
+        """
+        text = canonical({**asdict(self), "version": STREAM_VERSION}, "philox")
+        words = np.frombuffer(hashlib.blake2b(text.encode()).digest()[:8], "<u4")
+        return int(words[0]), int(words[1])
+
 
 def canonical(fields: dict[str, int | float], purpose: str) -> str:
     """Return one text for one address: sorted keys, whole numbers as ints, floats by ``repr``."""

@@ -1,0 +1,94 @@
+"""The fused engine: the array engine's recursion as one compiled kernel, noise included.
+
+For separable problems under STEM (every reading) and FedAvg, of which minibatch SGD is a setting.
+This module decides whether the engine can be used, and imports no compiler until it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+
+import numpy as np
+
+from stemtheory.algorithms.fedavg import FedAvg
+from stemtheory.algorithms.stem import Stem
+from stemtheory.array_engine import Plan
+from stemtheory.errors import UsageError, whole
+from stemtheory.philox import MOST_ITERATIONS
+from stemtheory.separable import Separable
+
+AUTO_WORK = 2 * 10**8
+"""``auto`` takes the fused engine from this many worker-coordinate-steps (T R K dim) on.
+
+About where the array engine takes as long (6 s) as compiling once and running fused.
+"""
+
+
+def choose(engine: str, plan: Plan, replicates: int, noise_source: str = "device") -> str:
+    """Return ``array`` or ``fused`` for a run; ``auto`` depends on the run's size and on numba.
+
+    Raises
+    ------
+    UsageError
+        If ``fused`` was asked for and cannot run this.
+    """
+    if engine == "array":
+        return engine
+    reason = obstacle(plan, noise_source)
+    if engine == "fused":
+        reason = reason or missing()
+        if reason:
+            raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
+        return engine
+    work = plan.sizes.T * replicates * plan.problem.K * plan.problem.dim
+    if reason or work < AUTO_WORK:
+        return "array"
+    return "array" if _say_missing() else "fused"
+
+
+def obstacle(plan: Plan, noise_source: str = "device") -> str | None:
+    """Return why the fused engine cannot run a plan, whatever is installed, or None if it can."""
+    problem, algorithm = plan.problem, plan.algorithm
+    if not isinstance(problem, Separable) or not problem.separable:
+        return f"{problem.name} is not separable here"
+    if type(algorithm) not in (Stem, FedAvg):
+        return f"it has STEM and FedAvg, not {type(algorithm).__name__}"
+    if not plan.backend.on_host:
+        return "it runs on the processor, and the backend is a device"
+    if plan.per_sample:
+        return "it draws the mean of a minibatch at once, not sample by sample"
+    if noise_source == "host":
+        return "its noise is drawn inside the kernel, not on the host"
+    if plan.sizes.T > MOST_ITERATIONS:
+        return f"its noise is numbered up to T = {MOST_ITERATIONS}"
+    return None
+
+
+@functools.cache
+def missing() -> str | None:
+    """Return why nothing can be compiled here, or None."""
+    try:
+        importlib.import_module("numba")
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "numba":
+            return "numba is not installed (pip install 'stemtheory[fast]')"
+        return f"numba cannot be imported ({error})"
+    return None
+
+
+@functools.cache
+def _say_missing() -> bool:
+    """Return whether numba is missing, and say so on stderr: once, thanks to the cache."""
+    reason = missing()
+    if reason:
+        sys.stderr.write(f"stemtheory: a large run takes the slower array engine: {reason}\n")
+    return reason is not None
+
+
+def log_grid(T: int, per_decade: int = 10) -> list[int]:
+    """Return whole times from 1 to T, evenly spaced in their logarithm, T included."""
+    T, per_decade = whole("T", T), whole("per_decade", per_decade)
+    grid = 10.0 ** (np.arange(int(np.log10(T) * per_decade) + 1) / per_decade)
+    return sorted({*(int(t) for t in np.rint(grid) if t <= T), T})

@@ -1,0 +1,333 @@
+"""The kernel on a processor: the recursion of one replicate over a span of iterations.
+
+This text is copied, below the line, into one module per (loss, push, noise, algorithm, dtype),
+where ``compile_kernel`` compiles it and the names above the line are what ``source`` put there.
+
+A replicate's state is cut into chunks of C elements e = k dim + j; a chunk holds its rows
+(x, d, gradient, n_1, .., n_M) side by side, STRIDE apart: a constant, from which the compiler sees
+that rows do not overlap. Between synchronisations workers are independent, so a chunk advances
+over all local steps before the next one is touched and stays in the first-level cache; sum_k x is
+accumulated step by step for ||grad f(xbar_t)||^2. Sizes are unsigned: a negative index would have
+to be tested for, element by element.
+
+Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Scalar = np.float32  # or float64
+STEM = True  # or FedAvg
+TERMS = 1  # M, fields of the noise
+ARGUMENTS = 0  # rows of arguments that vary from element to element
+CAPACITY = 1024  # C
+evaluate: Any = (
+    None  # (gradient, n_1, .., n_M) at x: the family's slope, the push, the noise's fields
+)
+slope_at: Any = None  # the family's slope alone, at coordinate j
+noise_of: Any = None  # sum_m xi_m n_m of an evaluation
+noise_before: Any = None  # the same with the cached fields
+remember: Any = None  # caches an evaluation
+philox: Any = None
+box_muller: Any = None
+
+
+def compile_kernel(function: Any) -> Any:
+    """Return the function as it is; the copies compile it."""
+    return function
+
+
+# ---- everything below this line is copied
+Size, Word = np.uint64, np.uint32
+C, STRIDE = Size(CAPACITY), Size(CAPACITY + 64)
+ROWS = Size(3 + TERMS if STEM else 1)
+D, GRADIENT = STRIDE, Size(2) * STRIDE
+ROW_ARGUMENTS = Size(ARGUMENTS)
+M = Size(TERMS)
+ZERO, ONE, FOUR, GROUP, GROUP_LESS = Size(0), Size(1), Size(4), Size(16), Size(15)
+BLOCK = Size(64)
+NOTHING = Scalar(0)
+LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = Size(0), Size(1), Size(2), Size(3)
+
+
+@compile_kernel
+def place(q: Any) -> Any:
+    """Return where group q of 16 normals lies: field q mod M of elements 16 (q div M) on."""
+    return (q % M) * STRIDE + (q // M) * GROUP
+
+
+@compile_kernel
+def draw(Z: Any, n: Any, block: Any, t: Any, who: Any, purpose: Any, key: Any, scale: Any) -> None:
+    """Fill Z, M rows of n elements, with normals times ``scale``; ``block`` is the first of 64."""
+    when, k0, k1 = Word(t), key[0], key[1]
+    for b in range(((n + GROUP_LESS) // GROUP * M + FOUR - ONE) // FOUR):
+        q = FOUR * b
+        z0, z1 = place(q), place(q + ONE)
+        z2, z3 = place(q + Size(2)), place(q + Size(3))
+        lane = Word((block + b) * GROUP)
+        for i in range(GROUP):
+            w0, w1, w2, w3 = philox(Word(lane + Word(i)), when, who, purpose, k0, k1)
+            Z[z0 + i], Z[z1 + i] = box_muller(w0, w1, scale)
+            Z[z2 + i], Z[z3 + i] = box_muller(w2, w3, scale)
+
+
+@compile_kernel
+def stem_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any, keep: Any) -> None:
+    """x' = x - eta d and d' = g(x') + (1 - a)(d - g(x)), one evaluation; ``keep`` is 1 - a."""
+    for i in range(n):
+        e = s + i
+        x = S[e] - eta * S[e + D]
+        here = evaluate(x, P, W, w + i)
+        old = S[e + GRADIENT] + noise_before(S, e, Z, i)
+        S[e] = x
+        S[e + D] = keep * (S[e + D] - old) + (here[0] + noise_of(here, Z, i))
+        remember(S, e, here)
+
+
+@compile_kernel
+def fedavg_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any) -> None:
+    """x' = x - eta g(x)."""
+    for i in range(n):
+        here = evaluate(S[s + i], P, W, w + i)
+        S[s + i] = S[s + i] - eta * (here[0] + noise_of(here, Z, i))
+
+
+@compile_kernel
+def move(S: Any, s: Any, n: Any, eta: Any) -> None:
+    """x' = x - eta d, and d waits for the mean of x'."""
+    for i in range(n):
+        S[s + i] = S[s + i] - eta * S[s + i + D]
+
+
+@compile_kernel
+def refresh(S: Any, s: Any, W: Any, w: Any, P: Any, n: Any) -> None:
+    """Cache the evaluation at x: x becomes the previous point of the next difference."""
+    for i in range(n):
+        remember(S, s + i, evaluate(S[s + i], P, W, w + i))
+
+
+@compile_kernel
+def add_workers(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> None:
+    """Add n elements, the first of coordinate j, to the sums over workers A[a], .., A[a + dim]."""
+    i = ZERO
+    while i < n:
+        if j == ZERO and n - i >= FOUR * dim:  # four workers at once
+            p, q, r = dim, Size(2) * dim, Size(3) * dim
+            for l in range(dim):
+                e = s + i + l
+                A[a + l] = A[a + l] + ((S[e] + S[e + p]) + (S[e + q] + S[e + r]))
+            i = i + FOUR * dim
+        else:
+            run = min(dim - j, n - i)
+            for l in range(run):
+                A[a + j + l] = A[a + j + l] + S[s + i + l]
+            i, j = i + run, ZERO
+
+
+@compile_kernel
+def spread(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> None:
+    """Hand A[a], .., A[a + dim] to every worker of n elements, the first of coordinate j."""
+    i = ZERO
+    while i < n:
+        run = min(dim - j, n - i)
+        for l in range(run):
+            S[s + i + l] = A[a + j + l]
+        i, j = i + run, ZERO
+
+
+@compile_kernel
+def clear(A: Any, n: Any) -> None:
+    """Set n numbers to zero."""
+    for i in range(n):
+        A[i] = NOTHING
+
+
+@compile_kernel
+def divide(A: Any, a: Any, n: Any, divisor: Any) -> None:
+    """Divide n numbers from A[a] on."""
+    for i in range(n):
+        A[a + i] = A[a + i] / divisor
+
+
+@compile_kernel
+def add_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
+    """Add one row of all workers, chunk by chunk, to A[a], .., A[a + dim]."""
+    for c in range((K * dim + C - ONE) // C):
+        n = min(C, K * dim - c * C)
+        add_workers(S, c * ROWS * STRIDE + row, A, a, c * C % dim, n, dim)
+
+
+@compile_kernel
+def spread_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
+    """Hand A[a], .., A[a + dim] to every worker's row."""
+    for c in range((K * dim + C - ONE) // C):
+        n = min(C, K * dim - c * C)
+        spread(S, c * ROWS * STRIDE + row, A, a, c * C % dim, n, dim)
+
+
+@compile_kernel
+def refresh_all(S: Any, W: Any, P: Any, K: Any, dim: Any) -> None:
+    """Cache the evaluation at x for every worker."""
+    for c in range((K * dim + C - ONE) // C):
+        n = min(C, K * dim - c * C)
+        refresh(S, c * ROWS * STRIDE, W, c * ROW_ARGUMENTS * STRIDE, P, n)
+
+
+@compile_kernel
+def local_steps(
+    S: Any, Z: Any, W: Any, A: Any, P: Any, key: Any, who: Any, shape: Any,
+    first: Any, at: Any, m: Any, fresh: Any, waits: Any, still: Any, tables: Any,
+) -> None:  # fmt: skip
+    """Advance every chunk over m local steps from iteration ``first`` on, row ``at`` of tables.
+
+    A collects sum_k x before each step, but for a ``fresh`` start, where workers agree. Where d
+    ``waits`` for the mean of x', the last step only moves x; it is made up for by a ``still`` step,
+    of length zero, at the mean.
+    """
+    K, dim = shape
+    eta, keep, scale, purpose = tables
+    for c in range((K * dim + C - ONE) // C):
+        n, j = min(C, K * dim - c * C), c * C % dim
+        s, w = c * ROWS * STRIDE, c * ROW_ARGUMENTS * STRIDE
+        for i in range(m):
+            if not fresh or i > ZERO:
+                add_workers(S, s, A, i * dim, j, n, dim)
+            if STEM and waits and i + ONE == m:
+                move(S, s, n, eta[at + i])
+            else:
+                if TERMS > 0:
+                    block = c * C // BLOCK * M
+                    draw(Z, n, block, first + i, who, purpose[at + i], key, scale[at + i])
+                if STEM:
+                    length = NOTHING if still else eta[at + i]
+                    stem_step(S, s, Z, W, w, P, n, length, keep[at + i])
+                else:
+                    fedavg_step(S, s, Z, W, w, P, n, eta[at + i])
+
+
+@compile_kernel
+def synchronise(
+    S: Any, Z: Any, W: Any, A: Any, B: Any, P: Any, key: Any, who: Any, shape: Any,
+    reading: Any, t: Any, at: Any, before: Any, tables: Any,
+) -> None:  # fmt: skip
+    """Average x, and for STEM d, as ``reading`` says; A[before] on holds the mean of x_t."""
+    K, dim = shape
+    clear(B, dim)
+    add_all(S, ZERO, B, ZERO, K, dim)
+    divide(B, ZERO, dim, Scalar(K))
+    if not STEM:
+        spread_all(S, ZERO, B, ZERO, K, dim)
+        return
+    if reading in (LITERAL, OVERWRITE):
+        spread_all(S, ZERO, B, ZERO, K, dim)
+        if reading == OVERWRITE:
+            refresh_all(S, W, P, K, dim)
+    else:
+        if reading == AVERAGE_BOTH:
+            spread_all(S, ZERO, A, before, K, dim)
+            refresh_all(S, W, P, K, dim)
+        spread_all(S, ZERO, B, ZERO, K, dim)
+        local_steps(S, Z, W, A, P, key, who, shape, t, at, ONE, True, False, True, tables)
+    average_direction(S, B, K, dim)
+
+
+@compile_kernel
+def average_direction(S: Any, B: Any, K: Any, dim: Any) -> None:
+    """Hand the mean of d to every worker; it is left in B[dim], .., B[2 dim]."""
+    for j in range(dim):
+        B[dim + j] = NOTHING
+    add_all(S, D, B, dim, K, dim)
+    divide(B, dim, dim, Scalar(K))
+    spread_all(S, D, B, dim, K, dim)
+
+
+@compile_kernel
+def squared_norm(A: Any, a: Any, V: Any, P: Any, dim: Any, B: Any) -> Any:
+    """Return ||grad f||^2 at the point A[a], .., A[a + dim]; B[0], .., B[dim] is overwritten.
+
+    The sum halves again and again: long additions in an order that depends on dim alone.
+    """
+    for j in range(dim):
+        g = slope_at(A[a + j], P, V, j, dim)
+        B[j] = g * g
+    n = dim
+    while n > ONE:
+        half = (n + ONE) // Size(2)
+        for j in range(n - half):
+            B[j] = B[j] + B[half + j]
+        n = half
+    return np.float64(B[0])
+
+
+@compile_kernel
+def record(book: Any, t: Any, value: Any, times: Any, series: Any, running: Any) -> bool:
+    """Book ||grad f(xbar_t)||^2; return whether it is finite.
+
+    ``book`` holds the sum, the last and the best value, where the replicate diverged, and how many
+    of the recorded ``times`` have passed.
+    """
+    if not np.isfinite(value):
+        book[3] = np.float64(t)
+        return False
+    book[0] += value
+    book[1] = value
+    book[2] = min(book[2], value)
+    row = Size(book[4])
+    if row < Size(len(times)) and times[row] == t:
+        series[row], running[row] = value, book[0] / np.float64(t)
+        book[4] += np.float64(1)
+    return True
+
+
+@compile_kernel
+def advance(
+    S: Any, Z: Any, W: Any, V: Any, A: Any, B: Any, P: Any, key: Any, who: Any, shape: Any,
+    I: Any, span: Any, reading: Any, first: Any, tables: Any,
+    book: Any, times: Any, series: Any, running: Any,
+) -> None:  # fmt: skip
+    """Advance one replicate over the iterations of ``tables``, at most ``span`` at a stretch.
+
+    Iteration 0 sets the state from the common start B[0], .., B[dim]: d_1 is the mean over workers
+    of what a step of length zero with a = 1 computes there.
+    """
+    K, dim = shape
+    if first == ZERO:
+        spread_all(S, ZERO, B, ZERO, K, dim)
+        if STEM:
+            local_steps(S, Z, W, A, P, key, who, shape, ZERO, ZERO, ONE, True, False, True, tables)
+            average_direction(S, B, K, dim)
+        return
+    steps, at = Size(len(tables[0])), ZERO
+    while at < steps:
+        t = first + at
+        m = min(min(span, steps - at), I - (t - ONE) % I)
+        fresh, closes = (t - ONE) % I == ZERO, (t + m - ONE) % I == ZERO
+        waits = closes and reading in (AVERAGE_FIRST, AVERAGE_BOTH)
+        clear(A, m * dim)
+        if fresh:
+            copy_worker(S, A, dim)
+        local_steps(S, Z, W, A, P, key, who, shape, t, at, m, fresh, waits, False, tables)
+        skip = dim if fresh else ZERO
+        divide(A, skip, m * dim - skip, Scalar(K))
+        for i in range(m):
+            value = squared_norm(A, i * dim, V, P, dim, B)
+            if not record(book, t + i, value, times, series, running):
+                return
+        if closes:
+            last, before = m - ONE, (m - ONE) * dim
+            synchronise(
+                S, Z, W, A, B, P, key, who, shape, reading, t + last, at + last, before, tables
+            )
+        at += m
+
+
+@compile_kernel
+def copy_worker(S: Any, A: Any, dim: Any) -> None:
+    """Copy the first worker's x to A."""
+    for c in range((dim + C - ONE) // C):
+        n, s = min(C, dim - c * C), c * ROWS * STRIDE
+        for i in range(n):
+            A[c * C + i] = S[s + i]

@@ -1,0 +1,210 @@
+"""The module of a kernel: written, kept in the user's cache folder, imported, compiled once.
+
+numba keeps compiled code beside the file a function stands in, and looks at that file alone to
+see whether it is out of date. Each kernel therefore gets a file of its own whose name is a hash of
+everything it is made of: the sources of the problem's functions, of this package, and the versions
+of the compiler. A changed formula is another file; a stale one is never loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import os
+import platform
+import sys
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from stemtheory.fused.recipe import Part, Recipe
+
+CUT = "# ---- everything below this line is copied\n"
+CAPACITIES = {"float32": 1024, "float64": 512}  # elements of a chunk: its rows fit the cache
+HEADER = '''"""The fused kernel of {problem}, {dtype}, {algorithm}: written by stemtheory."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from stemtheory.fused.elementary import OPTIONS, compiled, found
+from stemtheory.fused.normals import BOX_MULLER, philox
+
+Scalar, STEM, TERMS, ARGUMENTS, CAPACITY = np.{dtype}, {stem}, {terms}, {arguments}, {capacity}
+ROW = np.uint64(CAPACITY + 64)
+FIELD = {fields_from}
+NONE = Scalar(0)
+box_muller = BOX_MULLER["{dtype}"]
+compile_part = njit(inline="always", **OPTIONS)  # arrays passed by call are counted
+compile_kernel = njit(cache={cache}, **OPTIONS)
+'''
+_lock = threading.Lock()
+_loaded: dict[str, ModuleType] = {}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel's module, and whether its machine code is on disk already."""
+
+    module: ModuleType
+    ready: bool
+
+
+def cache_folder() -> Path:
+    """Return the folder of the kernels: STEMTHEORY_CACHE, or the user's own cache folder."""
+    given = os.environ.get("STEMTHEORY_CACHE")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return Path(base) / "stemtheory" / "kernels"
+
+
+def load_kernel(recipe: Recipe, algorithm: str, dtype: str) -> Kernel:
+    """Return the compiled (or compilable) kernel of a recipe; one per process and content.
+
+    Functions that are not found under a name of their own, such as a lambda, are compiled anew in
+    every process; so is everything where no cache folder can be written.
+    """
+    addressed = all(part.address for part in recipe.parts)
+    text = kernel_text(recipe, algorithm, dtype, cache=addressed)
+    digest = _digest(text, recipe)
+    with _lock:
+        if not addressed:
+            return Kernel(
+                _execute(kernel_text(recipe, algorithm, dtype, cache=False), recipe), False
+            )
+        if digest not in _loaded:
+            path = _write(text, f"kernel_{recipe.problem}_{algorithm}_{dtype}_{digest}.py")
+            _loaded[digest] = (
+                _execute(kernel_text(recipe, algorithm, dtype, cache=False), recipe)
+                if path is None
+                else _import(path)
+            )
+        module = _loaded[digest]
+    return Kernel(module, _is_ready(module))
+
+
+def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
+    """Return the module's text: a header, the problem's formula, and the copied kernel."""
+    header = HEADER.format(
+        problem=recipe.problem,
+        dtype=dtype,
+        algorithm=algorithm,
+        stem=algorithm == "stem",
+        terms=recipe.terms,
+        arguments=len(recipe.rows),
+        capacity=CAPACITIES[dtype],
+        cache=cache,
+        fields_from="np.uint64(3) * ROW",
+    )
+    parts = "\n".join(_fetch(part, dtype) for part in recipe.parts)
+    body = Path(__file__).with_name("kernel.py").read_text(encoding="utf-8").partition(CUT)[2]
+    return "\n".join([header + parts, *formula(recipe), body])
+
+
+def formula(recipe: Recipe) -> Iterable[str]:
+    """Return the few functions that put the problem's own together, as text."""
+    fields = range(recipe.terms)
+    yield from _function("evaluate(x, P, W, w)", _evaluation(recipe))
+    yield from _function(
+        "slope_at(x, P, V, j, dim)", [f"return Scalar({_call(recipe.slope, 'V')})"]
+    )
+    new = " + ".join(f"Z[z + np.uint64({m}) * ROW] * here[{m + 1}]" for m in fields)
+    yield from _function("noise_of(here, Z, z)", [f"return {new or 'NONE'}"])
+    old = " + ".join(
+        f"Z[z + np.uint64({m}) * ROW] * S[e + FIELD + np.uint64({m}) * ROW]" for m in fields
+    )
+    yield from _function("noise_before(S, e, Z, z)", [f"return {old or 'NONE'}"])
+    yield from _function(
+        "remember(S, e, here)",
+        ["S[e + np.uint64(2) * ROW] = here[0]"]
+        + [f"S[e + FIELD + np.uint64({m}) * ROW] = here[{m + 1}]" for m in fields],
+    )
+
+
+def _evaluation(recipe: Recipe) -> list[str]:
+    lines = [f"force = Scalar({_call(recipe.slope, 'W')})"]
+    if recipe.push is not None:
+        lines.append(f"force = force + Scalar({_call(recipe.push, 'W')})")
+    if recipe.fields is None:
+        return [*lines, "return (force,)"]
+    given = ", ".join(f"Scalar(n[{m}])" for m in range(recipe.terms))
+    return [*lines, f"n = {_call(recipe.fields, 'W')}", f"return force, {given}"]
+
+
+def _call(part: Part, rows: str) -> str:
+    """Return the call of a part at x; rows are W, per element, or V, per coordinate."""
+    step = "w + np.uint64({}) * ROW" if rows == "W" else "j + np.uint64({}) * dim"
+    given = [f"P[{i}]" if kind == "P" else f"{rows}[{step.format(i)}]" for kind, i in part.where]
+    return f"{part.name}({', '.join(['x', *given])})"
+
+
+def _function(head: str, lines: list[str]) -> Iterable[str]:
+    yield "\n@compile_part"
+    yield f"def {head}:"
+    yield from (f"    {line}" for line in lines)
+
+
+def _fetch(part: Part, dtype: str) -> str:
+    if part.address is None:
+        return f'{part.name} = compiled(given["{part.name}"], "{dtype}")'
+    module, name = part.address
+    return f'{part.name} = found("{module}", "{name}", "{dtype}")'
+
+
+def _digest(text: str, recipe: Recipe) -> str:
+    """Return a hash of the text, of every source it rests on, and of what compiles it."""
+    import llvmlite
+    import numba
+
+    here = Path(__file__).parent
+    files = {here / "elementary.py", here / "normals.py", here.parent / "philox.py"}
+    files |= {Path(inspect.getfile(part.function)) for part in recipe.parts}
+    versions = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
+    content = [text.encode(), repr(versions).encode()]
+    content += [path.read_bytes() for path in sorted(files) if path.is_file()]
+    hashes = [hashlib.blake2b(part, digest_size=16).digest() for part in content]
+    return hashlib.blake2b(b"".join(hashes), digest_size=8).hexdigest()
+
+
+def _write(text: str, name: str) -> Path | None:
+    """Write the module once, whole or not at all; None where the folder cannot be written."""
+    path = cache_folder() / name
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            part = path.with_suffix(f".{os.getpid()}.part")
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+    except OSError:
+        return None
+    return path
+
+
+def _import(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"stemtheory_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # numba looks a cached function's module up by its name
+    spec.loader.exec_module(module)
+    return module
+
+
+def _execute(text: str, recipe: Recipe) -> ModuleType:
+    module = ModuleType(f"stemtheory_kernel_{recipe.problem}")
+    module.__dict__["given"] = {part.name: part.function for part in recipe.parts}
+    exec(compile(text, "<fused kernel>", "exec"), module.__dict__)
+    return module
+
+
+def _is_ready(module: Any) -> bool:
+    folder = module.advance.stats.cache_path
+    return folder is not None and any(Path(folder).glob(f"{module.__name__[11:]}.advance-*.nbi"))
