@@ -13,7 +13,9 @@ TEXT = (ROOT / "docs/algorithms.md").read_text(encoding="utf-8")
 
 def test_every_recursion_has_a_section() -> None:
     headed = {
-        name for line in re.findall(r"^## .*$", TEXT, re.M) for name in re.findall(r"`(.*?)`", line)
+        name
+        for line in re.findall(r"^## .*$", TEXT, re.MULTILINE)
+        for name in re.findall(r"`(.*?)`", line)
     }
     assert headed == {entry.base for entry in ALGORITHMS.values()}
 
