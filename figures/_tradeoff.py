@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 
 from stemtheory.catalogue import load_problem
 from stemtheory.drawing import Progress
+from stemtheory.experiment.run import SweepResult
+from stemtheory.experiment.stored import stored_sweep
+from stemtheory.experiment.targets import Target
 from stemtheory.hitting import HittingTime, hitting_time
 from stemtheory.oracle import Problem
 from stemtheory.simulate import simulate
@@ -158,6 +162,30 @@ def _grid(mode: str) -> Grid:
         if product >= I
     )
     return Grid(EPSILON, replicates, tuple(cells))
+
+
+# The sweep `tradeoff` measures the same cells into a store: each grid of it has one epsilon.
+
+
+def stored_grid(mode: str, store: Path) -> Grid:
+    """Return the grid of a mode from a store of sweep ``tradeoff``."""
+    return grid_of(stored_sweep("tradeoff", mode, store, ("surface",)))
+
+
+def grid_of(found: SweepResult, name: str = "surface") -> Grid:
+    """Return the cells of one grid of sweep ``tradeoff``, in its order."""
+    targets = [target for target in found.targets if target.point.grid == name]
+    first = targets[0]
+    cells = tuple(_cell(target) for target in targets)
+    return Grid(first.epsilon, first.point.cell.replicates, cells)
+
+
+def _cell(target: Target) -> Cell:
+    b, I = target.point.cell.b, target.point.cell.I
+    if target.status != "reached":
+        return Cell(b, I, np.nan, np.nan, np.nan, np.empty(0))
+    low, high = target.ends["rounds"]
+    return Cell(b, I, target.costs["rounds"], low, high, target.resampled["rounds"])
 
 
 def common_factor(grid: Grid) -> Factor:

@@ -6,6 +6,7 @@ Paper: Figure (Fig: Trade-off_SAMVR).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ from stemtheory.figures._tradeoff import (
     common_factor,
     formula,
     measured_grid,
+    stored_grid,
 )
 
 BATCHES = (1.0, 600.0)
@@ -47,7 +49,16 @@ class Surface:
 
 def prepare(mode: str, progress: Progress) -> Surface:
     """Return the surface at the paper's epsilon and the cells measured at the same epsilon."""
-    grid = measured_grid(mode, progress)
+    return surface_of(measured_grid(mode, progress))
+
+
+def stored(mode: str, store: Path) -> Surface:
+    """Return the same from a store of sweep ``tradeoff``."""
+    return surface_of(stored_grid(mode, store))
+
+
+def surface_of(grid: Grid) -> Surface:
+    """Return the formula's surface beside a measured grid, at the epsilon of that."""
     batches, local = np.geomspace(*BATCHES, 181), np.geomspace(*LOCAL, 121)
     rounds = formula(local[:, None] * batches, grid.epsilon)
     return Surface(batches, local, rounds, grid, common_factor(grid))
@@ -181,4 +192,5 @@ ENTRY = Figure(
     caption=caption,
     size=(10.4, 4.2),
     seed=SEED,
+    stored=stored,
 )

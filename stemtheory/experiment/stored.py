@@ -1,0 +1,58 @@
+"""Sweeps as figures want them: from a store that holds all of it, or run on the spot."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from stemtheory.errors import UsageError
+from stemtheory.experiment.run import SweepResult, run_sweep
+from stemtheory.experiment.spec import Spec, load_spec
+
+
+def stored_sweep(name: str, mode: str, store: Path, grids: Sequence[str] = ()) -> SweepResult:
+    """Return a sweep from its store, or those of its grids that are named; nothing is run.
+
+    Raises
+    ------
+    UsageError
+        If the store lacks a cell, with the command that adds it.
+    StoreError
+        If the store is damaged.
+    """
+    if not store.is_file():
+        raise UsageError(f"{store} does not exist: {_command(name, mode, store)} makes it.")
+    found = run_sweep(_part(name, mode, grids), mode=mode, store=store, dry_run=True)
+    missing = found.cells_total - len(found.statuses)
+    if missing:
+        raise UsageError(
+            f"{store} lacks {missing} of {found.cells_total} cells of sweep {name} ({mode}):"
+            f" {_command(name, mode, store)} adds them."
+        )
+    return found
+
+
+def swept(
+    name: str, mode: str, progress: Callable[[str], None], grids: Sequence[str] = ()
+) -> SweepResult:
+    """Return a sweep, or those of its grids that are named, run into a store that is not kept."""
+    spec = _part(name, mode, grids)
+    with tempfile.TemporaryDirectory() as folder:
+        progress(f"running sweep {name} ({mode}); a store would keep it")
+        found = run_sweep(spec, mode=mode, store=Path(folder) / f"{name}.sqlite")
+        assert found.results  # read before the folder goes
+        return found
+
+
+def _part(name: str, mode: str, grids: Sequence[str]) -> Spec:
+    spec = load_spec(name, mode)
+    if not grids:
+        return spec
+    return replace(spec, grids=tuple(g for g in spec.grids if g.name in grids), fits={})
+
+
+def _command(name: str, mode: str, store: Path) -> str:
+    flag = "" if mode == "default" else f" --{mode}"
+    return f"stemtheory sweep {name}{flag} --store {store}"
