@@ -137,6 +137,12 @@ ENTRIES = (
         summary="FedAvg with I = 1, b = T/(81 L^2 K)",
         pinned=(("I", 1),),
         batch=lambda T, K, L: T / (81 * L**2 * K),
-        **(COMMON | {"promises": "eps^-2 samples, eps^-1 rounds, whatever zeta"}),
+        **(
+            COMMON
+            | {
+                "needs": "nothing of zeta; T >= 81 L^2 bK",
+                "promises": "eps^-2 samples, eps^-1 rounds",
+            }
+        ),
     ),
 )
