@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from scipy.stats import t as student
 
 from stemtheory.drawing import Figure, Progress
 from stemtheory.figures._images import (
@@ -235,8 +236,9 @@ def _verdict(data: Comparison) -> list[str]:
     stem, tuned = data.line(PAPER_ROW, STEM, I), data.line(TUNED_ROW, STEM, I)
     rivals = [data.line(PAPER_ROW, name, I) for name in (FEDAVG, SCAFFOLD)]
     leads = [difference(stem, rival) for rival in rivals]
-    # a rival that diverged is no lead, and NaN is above nothing
-    ahead = all(mean > 2 * error for mean, error in leads)
+    # Student's interval over the seeds; a rival that diverged is no lead: NaN is above nothing
+    wide = float(student.ppf(0.975, max(1, len(data.case.seeds) - 1)))
+    ahead = all(mean > wide * error for mean, error in leads)
     verdict = "reproduced" if ahead else "not reproduced"
     borrowed = difference(stem, data.line(PAPER_ROW, BORROWED, I))
     on_terms = [difference(tuned, data.line(TUNED_ROW, name, I)) for name in (FEDAVG, SCAFFOLD)]
@@ -281,8 +283,8 @@ def _deviations(data: Comparison) -> str:
     return (
         f"Deviations: {widths}; minibatches with replacement; eta_t = kappa/(1 + e)^(1/3) in epoch"
         " e, a_t clipped at 1 (unclipped it starts at cbar). Tuned: by the training loss after a"
-        " third of the rounds, on one seed of its own. A tie is a difference within two standard"
-        " errors. Not claimed: anything about other data, networks or lengths."
+        " third of the rounds, on one seed of its own. Behind ±: one standard error over the seeds;"
+        " a lead must exceed 95 per cent of Student's distribution. Not claimed: anything about other data, networks or lengths."
     )
 
 

@@ -89,7 +89,7 @@ def test_the_caption_says_in_numbers_what_reproduces() -> None:
     assert "with the paper's step sizes: not reproduced" in swapped
 
 
-def test_a_lead_within_two_errors_is_none() -> None:
+def test_a_lead_within_its_interval_is_none() -> None:
     close = {**FINALS, FEDAVG: [0.80, 0.90, 0.99]}
     assert ": not reproduced (" in panels.caption(comparison(2, close))
 
