@@ -53,6 +53,7 @@ APART = ("paper_figure", "gradient_floor")  # figures that take longer than all 
 # Figures that a sweep of the report has measured already.
 MEASURED_BY = {
     "heterogeneity": "heterogeneity",
+    "margins": "margins",
     **dict.fromkeys(("suboptimal", "tradeoff_curve", "tradeoff_surface"), "tradeoff"),
 }
 CASES = PACKAGE / "claims" / "cases"
@@ -133,7 +134,14 @@ def one_figure(
     if kept is None:
         manifest.begin(part, key)
         pictures = writable_folder(folder / "figures")
-        (found,) = draw_figures([name], mode=mode, out=pictures, formats=FORMATS, progress=progress)
+        (found,) = draw_figures(
+            [name],
+            mode=mode,
+            store=report_sweeps.store_of(sweep, mode, folder),
+            out=pictures,
+            formats=FORMATS,
+            progress=progress,
+        )
         files = [Path(file) for file in found["files"]]
         kept = found | {"files": [file.relative_to(folder).as_posix() for file in files]}
         manifest.done(part, key, kept, files)

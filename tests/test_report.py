@@ -278,9 +278,13 @@ def test_sweeps_within_the_budget_are_in_the_report(
 
     monkeypatch.setattr(catalogue, "names", listed)
     monkeypatch.setattr(report_sweeps, "load_spec", spec)
+    figure = replace(STUB, stored=lambda mode, store: Nothing())
+    monkeypatch.setattr(drawing, "figure_entry", lambda name: figure)
+    monkeypatch.setattr(report, "MEASURED_BY", {"stub": "small"})
     notes: list[str] = []
     report.reproduce(mode="quick", out=tmp_path, progress=notes.append)
     assert "sweep small: running" in notes
+    assert any("figure stub: reading" in note for note in notes)
     table = (tmp_path / "sweeps/small-quick.csv").read_text()
     assert len(list(csv.DictReader(io.StringIO(table)))) == 2
     text = (tmp_path / "index.html").read_text()
