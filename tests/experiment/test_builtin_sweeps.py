@@ -1,0 +1,154 @@
+"""The sweeps of the catalogue: sound at every size, and what their quick runs show.
+
+Quick runs are small, so exponents are held to three half-widths of their 95 % interval, or to their
+tolerance: an honest fit fails with probability below 3e-3. Seeds are fixed.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from stemtheory import catalogue
+from stemtheory.drawing import figure_entry, render
+from stemtheory.errors import UsageError
+from stemtheory.experiment.fits import Fit
+from stemtheory.experiment.points import Machine, points
+from stemtheory.experiment.rules import rules
+from stemtheory.experiment.run import SweepResult, run_sweep
+from stemtheory.experiment.spec import MODES, load_spec
+from stemtheory.experiment.stored import stored_sweep
+from stemtheory.figures._tradeoff import K, run_length
+
+NAMES = ("tradeoff", "complexity", "speedup", "heterogeneity", "margins", "slack")
+FIGURES = {
+    "tradeoff_surface": "tradeoff",
+    "tradeoff_curve": "tradeoff",
+    "suboptimal": "tradeoff",
+    "heterogeneity": "heterogeneity",
+    "margins": "margins",
+}
+
+
+def test_all_are_there() -> None:
+    assert set(NAMES) <= set(catalogue.names("sweeps"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_size_is_sound(name: str, mode: str) -> None:
+    """Grids, settings and fits add up; every fit names grids that are there."""
+    spec = load_spec(name, mode)
+    assert spec.summary
+    found = list(points(spec, Machine("array", "numpy")))
+    assert len({point.cell.id for point in found}) > 10
+    grids = {grid.name for grid in spec.grids}
+    for rule in rules(spec):
+        assert set(rule.grids) <= grids
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_trade_off_runs_are_as_long_as_the_figure_s(mode: str) -> None:
+    """The sweep and the figure that simulates for itself measure the same cells."""
+    spec = load_spec("tradeoff", mode)
+    for grid in spec.grids:
+        axes = dict(grid.axes)
+        if grid.algorithms == ("stem",):
+            (epsilon,) = axes["epsilon"]
+            for b, I, T in zip(axes["b"], axes["I"], axes["T"], strict=True):
+                assert run_length(b, I, epsilon) == T
+        if grid.name.startswith("curve"):
+            (epsilon,) = axes["epsilon"]
+            for b, I in zip(axes["b"], axes["I"], strict=True):
+                assert max(1.0, epsilon**-0.5 / K / I) == pytest.approx(b)
+
+
+def agrees(fit: Fit) -> bool:
+    """Whether a fit is within its tolerance or three half-widths of the theory."""
+    if fit.exponent is None or fit.ci95 is None:
+        return False
+    half = (fit.ci95[1] - fit.ci95[0]) / 2
+    return abs(fit.exponent - fit.theory) <= max(fit.rule.tolerance, 3 * half)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return one store that holds the quick size of every sweep."""
+    return tmp_path_factory.mktemp("sweeps") / "all.sqlite"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_quick_runs_show_the_exponents(name: str, store: Path) -> None:
+    found = run_sweep(name, mode="quick", store=store)
+    assert found.count("ok") == found.cells_total
+    for fit in found.fits:
+        assert agrees(fit), fit.to_dict()
+        assert fit.rows == fit.used + sum(fit.left_out.values())
+    SHOWN[name](found)
+
+
+def two_sided_momentum_does_not_drift(found: SweepResult) -> None:
+    """At I = 1 nobody feels zeta; STEM never does; FedAvg drifts with zeta^2."""
+    by_name = {fit.name: fit for fit in found.fits}
+    for label in ("stem", "fedavg"):
+        assert by_name[f"one_step, {label}, I 1"].exponent == pytest.approx(0, abs=1e-9)
+    assert by_name["stem, stem, I 16"].exponent == pytest.approx(0, abs=1e-3)
+    assert by_name["drift, fedavg, I 16"].exponent == pytest.approx(2, abs=0.05)
+
+
+def bounds_stand_above(found: SweepResult) -> None:
+    """No bound promises fewer samples or rounds than are measured."""
+    reached = [target for target in found.targets if target.status == "reached"]
+    assert reached
+    for target in reached:
+        assert target.bounds
+        for cost in target.bounds.values():
+            assert cost.samples > target.costs["samples"]
+            assert cost.rounds > target.costs["rounds"]
+
+
+def a_wrong_L_costs_a_constant(found: SweepResult) -> None:
+    """A larger L is a smaller step: M at the largest T grows with the declared L."""
+    frame = found.frame
+    last = frame[frame["T"] == frame["T"].max()].set_index("label")["mean_grad_sq"]
+    assert last["stem_half"] < last["stem"] < last["stem_double"]
+
+
+def nothing_more(found: SweepResult) -> None:
+    """The fits say all."""
+    assert found.points
+
+
+SHOWN = {
+    "tradeoff": nothing_more,
+    "speedup": nothing_more,
+    "margins": nothing_more,
+    "complexity": bounds_stand_above,
+    "heterogeneity": two_sided_momentum_does_not_drift,
+    "slack": a_wrong_L_costs_a_constant,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("figure", FIGURES)
+def test_figures_are_drawn_from_a_store(figure: str, store: Path) -> None:
+    """The same bytes from the same store, without running anything."""
+    run_sweep(FIGURES[figure], mode="quick", store=store)
+    entry = figure_entry(figure)
+    assert entry.stored is not None
+    data = entry.stored("quick", store)
+    image = render(entry, data, "svg")
+    assert image == render(entry, entry.stored("quick", store), "svg")
+    assert "Not claimed" in entry.caption(data)
+
+
+def test_a_store_that_lacks_cells_says_what_adds_them(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with pytest.raises(UsageError, match=r"does not exist: stemtheory sweep slack --quick"):
+        stored_sweep("slack", "quick", path)
+    run_sweep("slack", mode="quick", store=path, dry_run=True)
+    assert not path.exists()
+    entry = figure_entry("heterogeneity")
+    assert entry.stored is not None
+    with pytest.raises(UsageError, match="sweep heterogeneity --store"):
+        entry.stored("default", path)
