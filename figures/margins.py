@@ -200,8 +200,9 @@ def caption(data: Margins) -> str:
         f" every problem. The least T for the first and the last one, at nu = 0, 1/2, 1: {table}."
         " The printed bound and the one before its log step differ by the logarithm and the"
         " constants 256^2 and 64^2 of that step alone; the latter nearly coincides with the"
-        " repaired ones, which need I of at least 2 and are drawn at I = 2 where nu = 0. Not claimed: that margins are the same on every problem; a comparison of"
-        " what the bounds assume (repaired ones hold for the readings literal and average-first);"
+        " repaired ones, which need I of at least 2 and are drawn at I = 2 where"
+        " nu = 0. Not claimed: that margins are the same on every problem; a comparison of what the"
+        " bounds assume (repaired ones hold for the readings literal and average-first);"
         " and measurements beyond the runs shown."
     )
 
