@@ -284,7 +284,8 @@ def _deviations(data: Comparison) -> str:
         f"Deviations: {widths}; minibatches with replacement; eta_t = kappa/(1 + e)^(1/3) in epoch"
         " e, a_t clipped at 1 (unclipped it starts at cbar). Tuned: by the training loss after a"
         " third of the rounds, on one seed of its own. Behind ±: one standard error over the seeds;"
-        " a lead must exceed 95 per cent of Student's distribution. Not claimed: anything about other data, networks or lengths."
+        " a lead must exceed 95 per cent of Student's distribution. Not claimed: anything about"
+        " other data, networks or lengths."
     )
 
 
