@@ -144,9 +144,11 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def full_caption(entry: Figure[Data], data: Data, mode: str) -> str:
+def full_caption(entry: Figure[Data], data: Data, mode: str, store: Path | None = None) -> str:
     """Return the caption with what it takes to draw the same figure again."""
     flag = "" if mode == "default" else f" --{mode}"
+    if store is not None and entry.stored is not None:
+        flag += f" --store {store.name}"
     again = f"Command: stemtheory figure {entry.name}{flag}; seed {entry.seed};"
     return f"{entry.caption(data)}\n\n{again} stemtheory {__version__}."
 
@@ -214,7 +216,7 @@ def _draw_one(
     ]
     if entry.table is not None:
         files += write_table(entry.table(data), folder / entry.name)
-    caption = full_caption(entry, data, mode)
+    caption = full_caption(entry, data, mode, store)
     files.append(write_whole(folder / f"{entry.name}.txt", caption + "\n"))
     return {"name": entry.name, "files": [str(file) for file in files], "caption": caption}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stemtheory import catalogue
-from stemtheory.drawing import figure_entry, render
+from stemtheory.drawing import figure_entry, full_caption, render
 from stemtheory.errors import UsageError
 from stemtheory.experiment.fits import Fit
 from stemtheory.experiment.points import Machine, points
@@ -140,6 +140,9 @@ def test_figures_are_drawn_from_a_store(figure: str, store: Path) -> None:
     image = render(entry, data, "svg")
     assert image == render(entry, entry.stored("quick", store), "svg")
     assert "Not claimed" in entry.caption(data)
+    assert f"figure {figure} --quick --store all.sqlite;" in full_caption(
+        entry, data, "quick", store
+    )
 
 
 def test_a_store_that_lacks_cells_says_what_adds_them(tmp_path: Path) -> None:
