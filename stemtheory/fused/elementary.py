@@ -7,7 +7,7 @@ that is NumPy except for a few functions of this file.
 
 Accuracy, tested: 2 units in the last place for |x| <= 100; absolutely 2e-7 (float32, |x| <= 1e4)
 and 3e-16 (float64, |x| <= 1e6). A sine of something far beyond, where a float's own spacing nears
-a radian, is 0 or 1 rather than noise; infinite and NaN arguments give NaN.
+a radian, is some number in [-1, 1]; infinite and NaN arguments give NaN.
 
 S. L. Moshier. Cephes mathematical library, 1989-2000 (float32). K. C. Ng et al. fdlibm, Sun
 Microsystems, 1993 (float64).
@@ -71,14 +71,22 @@ float_of_int = _reinterpret(types.int32, types.float32, ir.FloatType())
 long_of_double = _reinterpret(types.float64, types.int64, ir.IntType(64))
 double_of_long = _reinterpret(types.int64, types.float64, ir.DoubleType())
 
-# ---- float32: reduction to |r| <= pi/4 by a rounded multiple of pi/2 in three exact parts
+# ---- float32: reduction to |r| <= pi/4 by a rounded multiple of pi/2 in two parts; with a product
+# and a sum rounded once, the first part may have all its bits
 ROUNDER = F(1.5 * 2**23)  # x + ROUNDER is rounded to a whole number, found in its low bits
 TWO_OVER_PI = F(2 / math.pi)
-PI_A, PI_B, PI_C = F(1.5703125), F(4.837512969970703e-4), F(7.549789948768648e-8)
+QUARTER_A, QUARTER_B = F(math.pi / 2), F(math.pi / 2 - float(F(math.pi / 2)))
 BEYOND = F(0.8)
 S1, S2, S3 = F(-1.6666654611e-1), F(8.3321608736e-3), F(-1.9515295891e-4)
 C1, C2, C3 = F(4.166664568298827e-2), F(-1.388731625493765e-3), F(2.443315711809948e-5)
 ZERO_I, ONE_I, TWO_I, THIRTY_I = INT(0), INT(1), INT(2), INT(30)
+
+
+@compile_elementary
+def clamped(r: Any, limit: Any) -> Any:
+    """Return r, or the nearer of -limit and limit; NaN stays NaN, by the order of comparisons."""
+    r = limit if limit < r else r  # noqa: FURB136 - min and max drop NaN
+    return -limit if r < -limit else r  # noqa: FURB136
 
 
 @compile_elementary
@@ -102,8 +110,8 @@ def reduced(x: Any) -> Any:
     """Return (r, q): x = r + q pi/2 with |r| <= pi/4, q modulo 4 in its two low bits."""
     shifted = fma(x, TWO_OVER_PI, ROUNDER)
     n = ROUNDER - shifted
-    r = fma(n, PI_C, fma(n, PI_B, fma(n, PI_A, x)))
-    return (r if abs(r) <= BEYOND else x - x), int_of_float(shifted)
+    r = fma(n, QUARTER_B, fma(n, QUARTER_A, x))
+    return clamped(r, BEYOND), int_of_float(shifted)
 
 
 @compile_elementary
@@ -114,17 +122,37 @@ def turned(r: Any, q: Any) -> Any:
 
 
 @compile_elementary
-def sin32(x: Any) -> Any:
-    """Return sin x in float32."""
+def sin32_beside_cos(x: Any) -> Any:
+    """Return sin x in float32; beside cos x the reduction and both polynomials are shared."""
     r, q = reduced(x)
     return turned(r, q)
 
 
 @compile_elementary
 def cos32(x: Any) -> Any:
-    """Return cos x in float32; beside sin x the reduction and both polynomials are shared."""
+    """Return cos x in float32."""
     r, q = reduced(x)
     return turned(r, INT(q + ONE_I))
+
+
+# sin alone: reduction by multiples of pi and one polynomial, least relative error on |r| <= pi/2
+ONE_OVER_PI, LIMIT = F(1 / math.pi), F(1.6)
+HALF_A, HALF_B = F(math.pi), F(math.pi - float(F(math.pi)))
+T1, T2 = F(-0.1666665954984491189), F(0.0083330662298139985123)
+T3, T4 = F(-0.00019809601626418644855), F(2.6057776523961934236e-6)
+THIRTY_ONE_I = INT(31)
+
+
+@compile_elementary
+def sin32(x: Any) -> Any:
+    """Return sin x in float32."""
+    shifted = fma(x, ONE_OVER_PI, ROUNDER)
+    n = ROUNDER - shifted
+    r = clamped(fma(n, HALF_B, fma(n, HALF_A, x)), LIMIT)
+    z = r * r
+    p = fma(fma(fma(T4, z, T3), z, T2), z, T1)
+    y = fma(p * z, r, r)
+    return float_of_int(INT(int_of_float(y) ^ INT(int_of_float(shifted) << THIRTY_ONE_I)))
 
 
 LOG2_E, LN2_A, LN2_B = F(1 / math.log(2)), F(0.693359375), F(-2.12194440e-4)
@@ -157,8 +185,7 @@ def exp32(x: Any) -> Any:
 # ---- float64
 ROUNDER_D = D(1.5 * 2**52)
 TWO_OVER_PI_D = D(2 / math.pi)
-PI_A_D, PI_B_D = D(1.57079632673412561417), D(6.07710050630396597660e-11)
-PI_C_D = D(2.02226624879595063154e-21)
+QUARTER_A_D, QUARTER_B_D = D(math.pi / 2), D(6.123233995736766e-17)
 BEYOND_D = D(0.8)
 S1_D, S2_D, S3_D = (
     D(-1.66666666666666324348e-1),
@@ -206,8 +233,8 @@ def reduced_d(x: Any) -> Any:
     """Return (r, q): x = r + q pi/2 with |r| <= pi/4, q modulo 4 in its two low bits."""
     shifted = fma(x, TWO_OVER_PI_D, ROUNDER_D)
     n = ROUNDER_D - shifted
-    r = fma(n, PI_C_D, fma(n, PI_B_D, fma(n, PI_A_D, x)))
-    return (r if abs(r) <= BEYOND_D else x - x), long_of_double(shifted)
+    r = fma(n, QUARTER_B_D, fma(n, QUARTER_A_D, x))
+    return clamped(r, BEYOND_D), long_of_double(shifted)
 
 
 @compile_elementary
@@ -218,8 +245,8 @@ def turned_d(r: Any, q: Any) -> Any:
 
 
 @compile_elementary
-def sin64(x: Any) -> Any:
-    """Return sin x in float64."""
+def sin64_beside_cos(x: Any) -> Any:
+    """Return sin x in float64; beside cos x the reduction and both polynomials are shared."""
     r, q = reduced_d(x)
     return turned_d(r, q)
 
@@ -229,6 +256,28 @@ def cos64(x: Any) -> Any:
     """Return cos x in float64."""
     r, q = reduced_d(x)
     return turned_d(r, q + ONE_L)
+
+
+ONE_OVER_PI_D, LIMIT_D = D(1 / math.pi), D(1.6)
+HALF_A_D, HALF_B_D = D(math.pi), D(1.2246467991473532e-16)
+T1_D, T2_D = D(-0.16666666666666665569), D(0.0083333333333331942873)
+T3_D, T4_D = D(-0.0001984126984120921202), D(2.7557319211136006595e-6)
+T5_D, T6_D = D(-2.5052106872682814563e-8), D(1.6058939699736906531e-10)
+T7_D, T8_D = D(-7.6429913251528269458e-13), D(2.72117319540757139e-15)
+SIXTY_THREE_L = LONG(63)
+
+
+@compile_elementary
+def sin64(x: Any) -> Any:
+    """Return sin x in float64."""
+    shifted = fma(x, ONE_OVER_PI_D, ROUNDER_D)
+    n = ROUNDER_D - shifted
+    r = clamped(fma(n, HALF_B_D, fma(n, HALF_A_D, x)), LIMIT_D)
+    z = r * r
+    p = fma(fma(fma(T8_D, z, T7_D), z, T6_D), z, T5_D)
+    p = fma(fma(fma(fma(p, z, T4_D), z, T3_D), z, T2_D), z, T1_D)
+    y = fma(p * z, r, r)
+    return double_of_long(long_of_double(y) ^ (long_of_double(shifted) << SIXTY_THREE_L))
 
 
 LOG2_E_D = D(1 / math.log(2))
@@ -290,16 +339,24 @@ OWN: dict[str, dict[str, Any]] = {
 }
 
 
-def namespace(dtype: str) -> python_types.ModuleType:
-    """Return a module that is NumPy, but for the functions of this file in one precision."""
+BESIDE_COS = {"float32": sin32_beside_cos, "float64": sin64_beside_cos}
+
+
+def namespace(dtype: str, names: tuple[str, ...] = ()) -> python_types.ModuleType:
+    """Return a module that is NumPy, but for the functions of this file in one precision.
+
+    ``names`` are those that the code at hand uses: a sine beside a cosine shares its reduction.
+    """
     module = python_types.ModuleType(f"elementary_{dtype}")
     module.__dict__.update({**vars(np), **OWN[dtype], "__name__": module.__name__})
+    if "cos" in names:
+        module.__dict__["sin"] = BESIDE_COS[dtype]
     return module
 
 
 def compiled(function: Callable[..., Any], dtype: str) -> Any:
     """Return the function compiled as it is, with ``np`` standing for ``namespace(dtype)``."""
-    elementary = namespace(dtype)
+    elementary = namespace(dtype, function.__code__.co_names)
     rebound = {
         name: elementary if value is np else value for name, value in function.__globals__.items()
     }

@@ -25,10 +25,10 @@ from stemtheory.array_engine import Meter, Plan, Rows
 from stemtheory.fused.checkpoint import Checkpoint, identity
 from stemtheory.fused.recipe import Recipe, make_recipe
 from stemtheory.fused.source import load_kernel
-from stemtheory.philox import PURPOSES
+from stemtheory.philox import GROUP, PURPOSES
 from stemtheory.separable import Separable
 
-STATE_BYTES = 256 * 1024**2  # of a group of replicates
+STATE_BYTES = 4 * 1024**2  # of a group of replicates: what a cache holds between two segments
 SEGMENT_WORK = 2**26  # worker-coordinate-steps of a segment: a fraction of a second
 REPLICATE_WORK = 2**19  # of one replicate in it, at least: a call is then well paid for
 MOST_STEPS = 2**16
@@ -97,7 +97,7 @@ class Runner:
         if self.plan.stop.is_set() or done.book[row, 3] > 0:
             return
         sums = np.empty(self.span * self.dim, self.plan.dtype)
-        means = np.zeros(2 * self.dim, self.plan.dtype)
+        means = np.zeros(2 * self.dim + GROUP, self.plan.dtype)
         means[: self.dim] = self.plan.start
         reading = list(READINGS).index(getattr(self.plan.algorithm, "sync", "literal"))
         self.module.advance(
@@ -164,7 +164,7 @@ def run_fused(
         saved = Checkpoint(Path(checkpoint), identity(plan, replicates), save_every)
     with ThreadPoolExecutor(n) as pool:
         try:
-            for group in _groups(runner, replicates):
+            for group in _groups(runner, replicates, n):
                 _run_group(runner, group, done, pool if n > 1 else None, saved)
         except BaseException:  # a signal: the pool would wait for the rest
             plan.stop.set()
@@ -174,9 +174,10 @@ def run_fused(
     return _finish(runner, done)
 
 
-def _groups(runner: Runner, replicates: int) -> Iterator[range]:
-    """Yield replicates in groups whose state fits."""
-    size = max(1, STATE_BYTES // (runner.state_length * runner.plan.dtype.itemsize))
+def _groups(runner: Runner, replicates: int, threads: int) -> Iterator[range]:
+    """Yield replicates in groups whose state fits, as many for every thread."""
+    fit = STATE_BYTES // (runner.state_length * runner.plan.dtype.itemsize)
+    size = threads * max(1, fit // threads)
     for first in range(0, replicates, size):
         yield range(first, min(first + size, replicates))
 

@@ -28,9 +28,10 @@ evaluate: Any = (
     None  # (gradient, n_1, .., n_M) at x: the family's slope, the push, the noise's fields
 )
 slope_at: Any = None  # the family's slope alone, at coordinate j
-noise_of: Any = None  # sum_m xi_m n_m of an evaluation
-noise_before: Any = None  # the same with the cached fields
+sample: Any = None  # gradient + sum_m xi_m n_m of an evaluation
+before: Any = None  # the same of the cached one
 remember: Any = None  # caches an evaluation
+fma: Any = None  # a b + c, rounded once
 philox: Any = None
 box_muller: Any = None
 
@@ -47,10 +48,10 @@ ROWS = Size(3 + TERMS if STEM else 1)
 D, GRADIENT = STRIDE, Size(2) * STRIDE
 ROW_ARGUMENTS = Size(ARGUMENTS)
 M = Size(TERMS)
-ZERO, ONE, FOUR, GROUP, GROUP_LESS = Size(0), Size(1), Size(4), Size(16), Size(15)
-BLOCK = Size(64)
+ZERO, ONE, TWO, THREE, FOUR = Size(0), Size(1), Size(2), Size(3), Size(4)
+GROUP, GROUP_LESS, BLOCK = Size(16), Size(15), Size(64)
 NOTHING = Scalar(0)
-LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = Size(0), Size(1), Size(2), Size(3)
+LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = Size(0), Size(1), TWO, Size(3)
 
 
 @compile_kernel
@@ -61,17 +62,26 @@ def place(q: Any) -> Any:
 
 @compile_kernel
 def draw(Z: Any, n: Any, block: Any, t: Any, who: Any, purpose: Any, key: Any, scale: Any) -> None:
-    """Fill Z, M rows of n elements, with normals times ``scale``; ``block`` is the first of 64."""
+    """Fill Z, M rows of n elements, with normals times ``scale``; ``block`` is the first of 64.
+
+    Two blocks at once: ten rounds are a long chain, and a processor works on two chains together.
+    """
     when, k0, k1 = Word(t), key[0], key[1]
-    for b in range(((n + GROUP_LESS) // GROUP * M + FOUR - ONE) // FOUR):
-        q = FOUR * b
-        z0, z1 = place(q), place(q + ONE)
-        z2, z3 = place(q + Size(2)), place(q + Size(3))
-        lane = Word((block + b) * GROUP)
+    factor = Scalar(-2) * scale * scale
+    blocks = ((n + GROUP_LESS) // GROUP * M + FOUR - ONE) // FOUR
+    for pair in range((blocks + ONE) // TWO):
+        b = TWO * pair
+        q, lane, next_lane = FOUR * b, Word((block + b) * GROUP), Word((block + b + ONE) * GROUP)
+        z0, z1, z2, z3 = place(q), place(q + ONE), place(q + TWO), place(q + THREE)
+        q = q + FOUR
+        y0, y1, y2, y3 = place(q), place(q + ONE), place(q + TWO), place(q + THREE)
         for i in range(GROUP):
             w0, w1, w2, w3 = philox(Word(lane + Word(i)), when, who, purpose, k0, k1)
-            Z[z0 + i], Z[z1 + i] = box_muller(w0, w1, scale)
-            Z[z2 + i], Z[z3 + i] = box_muller(w2, w3, scale)
+            v0, v1, v2, v3 = philox(Word(next_lane + Word(i)), when, who, purpose, k0, k1)
+            Z[z0 + i], Z[z1 + i] = box_muller(w0, w1, factor)
+            Z[z2 + i], Z[z3 + i] = box_muller(w2, w3, factor)
+            Z[y0 + i], Z[y1 + i] = box_muller(v0, v1, factor)
+            Z[y2 + i], Z[y3 + i] = box_muller(v2, v3, factor)
 
 
 @compile_kernel
@@ -79,11 +89,10 @@ def stem_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any, 
     """x' = x - eta d and d' = g(x') + (1 - a)(d - g(x)), one evaluation; ``keep`` is 1 - a."""
     for i in range(n):
         e = s + i
-        x = S[e] - eta * S[e + D]
+        x = fma(-eta, S[e + D], S[e])
         here = evaluate(x, P, W, w + i)
-        old = S[e + GRADIENT] + noise_before(S, e, Z, i)
         S[e] = x
-        S[e + D] = keep * (S[e + D] - old) + (here[0] + noise_of(here, Z, i))
+        S[e + D] = fma(keep, S[e + D] - before(S, e, Z, i), sample(here, Z, i))
         remember(S, e, here)
 
 
@@ -92,14 +101,14 @@ def fedavg_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any
     """x' = x - eta g(x)."""
     for i in range(n):
         here = evaluate(S[s + i], P, W, w + i)
-        S[s + i] = S[s + i] - eta * (here[0] + noise_of(here, Z, i))
+        S[s + i] = fma(-eta, sample(here, Z, i), S[s + i])
 
 
 @compile_kernel
 def move(S: Any, s: Any, n: Any, eta: Any) -> None:
     """x' = x - eta d, and d waits for the mean of x'."""
     for i in range(n):
-        S[s + i] = S[s + i] - eta * S[s + i + D]
+        S[s + i] = fma(-eta, S[s + i + D], S[s + i])
 
 
 @compile_kernel
@@ -115,7 +124,7 @@ def add_workers(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> Non
     i = ZERO
     while i < n:
         if j == ZERO and n - i >= FOUR * dim:  # four workers at once
-            p, q, r = dim, Size(2) * dim, Size(3) * dim
+            p, q, r = dim, TWO * dim, THREE * dim
             for l in range(dim):
                 e = s + i + l
                 A[a + l] = A[a + l] + ((S[e] + S[e + p]) + (S[e + q] + S[e + r]))
@@ -211,9 +220,9 @@ def local_steps(
 @compile_kernel
 def synchronise(
     S: Any, Z: Any, W: Any, A: Any, B: Any, P: Any, key: Any, who: Any, shape: Any,
-    reading: Any, t: Any, at: Any, before: Any, tables: Any,
+    reading: Any, t: Any, at: Any, mean: Any, tables: Any,
 ) -> None:  # fmt: skip
-    """Average x, and for STEM d, as ``reading`` says; A[before] on holds the mean of x_t."""
+    """Average x, and for STEM d, as ``reading`` says; A[mean] on holds that of x_t."""
     K, dim = shape
     clear(B, dim)
     add_all(S, ZERO, B, ZERO, K, dim)
@@ -227,7 +236,7 @@ def synchronise(
             refresh_all(S, W, P, K, dim)
     else:
         if reading == AVERAGE_BOTH:
-            spread_all(S, ZERO, A, before, K, dim)
+            spread_all(S, ZERO, A, mean, K, dim)
             refresh_all(S, W, P, K, dim)
         spread_all(S, ZERO, B, ZERO, K, dim)
         local_steps(S, Z, W, A, P, key, who, shape, t, at, ONE, True, False, True, tables)
@@ -246,20 +255,27 @@ def average_direction(S: Any, B: Any, K: Any, dim: Any) -> None:
 
 @compile_kernel
 def squared_norm(A: Any, a: Any, V: Any, P: Any, dim: Any, B: Any) -> Any:
-    """Return ||grad f||^2 at the point A[a], .., A[a + dim]; B[0], .., B[dim] is overwritten.
+    """Return ||grad f||^2 at the point A[a], .., A[a + dim].
 
-    The sum halves again and again: long additions in an order that depends on dim alone.
+    Sixteen partial sums, kept behind the two means in B, then halved: an order of its own.
     """
-    for j in range(dim):
-        g = slope_at(A[a + j], P, V, j, dim)
-        B[j] = g * g
-    n = dim
-    while n > ONE:
-        half = (n + ONE) // Size(2)
-        for j in range(n - half):
-            B[j] = B[j] + B[half + j]
-        n = half
-    return np.float64(B[0])
+    lanes = TWO * dim
+    for l in range(GROUP):
+        B[lanes + l] = NOTHING
+    for j in range(dim // GROUP):
+        first = j * GROUP
+        for l in range(GROUP):
+            g = slope_at(A[a + first + l], P, V, first + l, dim)
+            B[lanes + l] = B[lanes + l] + g * g
+    first = dim // GROUP * GROUP
+    for l in range(dim - first):
+        g = slope_at(A[a + first + l], P, V, first + l, dim)
+        B[lanes + l] = B[lanes + l] + g * g
+    for l in range(Size(8)):
+        B[lanes + l] = B[lanes + l] + B[lanes + l + Size(8)]
+    for l in range(FOUR):
+        B[lanes + l] = B[lanes + l] + B[lanes + l + FOUR]
+    return np.float64((B[lanes] + B[lanes + TWO]) + (B[lanes + ONE] + B[lanes + THREE]))
 
 
 @compile_kernel
@@ -317,9 +333,9 @@ def advance(
             if not record(book, t + i, value, times, series, running):
                 return
         if closes:
-            last, before = m - ONE, (m - ONE) * dim
+            last, mean = m - ONE, (m - ONE) * dim
             synchronise(
-                S, Z, W, A, B, P, key, who, shape, reading, t + last, at + last, before, tables
+                S, Z, W, A, B, P, key, who, shape, reading, t + last, at + last, mean, tables
             )
         at += m
 

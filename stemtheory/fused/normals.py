@@ -24,8 +24,6 @@ from stemtheory.fused.elementary import (
     ONE,
     ONE_D,
     TWO_D,
-    ZERO,
-    ZERO_D,
     ZERO_I,
     ZERO_L,
     D,
@@ -45,46 +43,52 @@ from stemtheory.philox import MULTIPLIERS, WEYL
 
 WORD, LONG_WORD = np.uint32, np.uint64
 M0, M1 = LONG_WORD(MULTIPLIERS[0]), LONG_WORD(MULTIPLIERS[1])
-W0, W1 = WORD(WEYL[0]), WORD(WEYL[1])
-HALF_WORD = LONG_WORD(32)
+W0, W1 = LONG_WORD(WEYL[0]), LONG_WORD(WEYL[1])
+HALF_WORD, LOWER = LONG_WORD(32), LONG_WORD(0xFFFFFFFF)
 
 
 @compile_elementary
 def philox_round(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
-    """Return the counter after one round."""
-    left, right = M0 * LONG_WORD(c0), M1 * LONG_WORD(c2)
-    high, low = WORD(right >> HALF_WORD), WORD(left >> HALF_WORD)
-    return WORD(high ^ c1 ^ k0), WORD(right), WORD(low ^ c3 ^ k1), WORD(left)
+    """Return the counter after one round, in 64 bits a word, whose upper halves mean nothing.
+
+    A vector multiplication of 32-bit words takes and leaves them 64 bits apart: to pack them into
+    32 after every round would double the work.
+    """
+    left, right = M0 * (c0 & LOWER), M1 * (c2 & LOWER)
+    return (right >> HALF_WORD) ^ c1 ^ k0, right, (left >> HALF_WORD) ^ c3 ^ k1, left
 
 
 @compile_elementary
 def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
     """Return the four words of one lane; written out, because loops keep vector code away."""
+    c0, c1, c2, c3 = LONG_WORD(c0), LONG_WORD(c1), LONG_WORD(c2), LONG_WORD(c3)
+    k0, k1 = LONG_WORD(k0), LONG_WORD(k1)
     c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = WORD(k0 + W0), WORD(k1 + W1)
+    k0, k1 = (k0 + W0) & LOWER, (k1 + W1) & LOWER
     c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = WORD(k0 + W0), WORD(k1 + W1)
+    k0, k1 = (k0 + W0) & LOWER, (k1 + W1) & LOWER
     c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = WORD(k0 + W0), WORD(k1 + W1)
+    k0, k1 = (k0 + W0) & LOWER, (k1 + W1) & LOWER
     c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = WORD(k0 + W0), WORD(k1 + W1)
+    k0, k1 = (k0 + W0) & LOWER, (k1 + W1) & LOWER
     c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = WORD(k0 + W0), WORD(k1 + W1)
+    k0, k1 = (k0 + W0) & LOWER, (k1 + W1) & LOWER
     c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = WORD(k0 + W0), WORD(k1 + W1)
+    k0, k1 = (k0 + W0) & LOWER, (k1 + W1) & LOWER
     c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = WORD(k0 + W0), WORD(k1 + W1)
+    k0, k1 = (k0 + W0) & LOWER, (k1 + W1) & LOWER
     c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = WORD(k0 + W0), WORD(k1 + W1)
+    k0, k1 = (k0 + W0) & LOWER, (k1 + W1) & LOWER
     c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = WORD(k0 + W0), WORD(k1 + W1)
-    return philox_round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = (k0 + W0) & LOWER, (k1 + W1) & LOWER
+    c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
+    return WORD(c0), WORD(c1), WORD(c2), WORD(c3)
 
 
 TO_UNIT, TO_ANGLE = F(2.0**-32), F(math.pi / 2 * 2.0**-32)
 TO_MIDDLE = F(2.0**-33)
 TO_UNIT_D, TO_ANGLE_D = D(2.0**-32), D(math.pi / 2 * 2.0**-32)
-NEGATIVE_TWO, LN2, NEGATIVE_TWO_D = F(-2), F(math.log(2)), D(-2)
+LN2 = F(math.log(2))
 ROOT_HALF = INT(0x3F3504F3)  # the bits of sqrt(1/2): mantissas lie around 1, not above it
 MANTISSA = INT(0x007FFFFF)
 ROOT_HALF_D, MANTISSA_D = LONG(0x3FE6A09E667F3BCD), LONG(0x000FFFFFFFFFFFFF)
@@ -97,8 +101,8 @@ L7, L8, L9 = F(2.0000714765e-1), F(-2.4999993993e-1), F(3.3333331174e-1)
 
 
 @compile_elementary
-def radius32(word: Any) -> Any:
-    """Return sqrt(-2 log u), u = (word + 1/2)/2^32."""
+def radius32(word: Any, factor: Any) -> Any:
+    """Return sqrt(factor log u), u = (word + 1/2)/2^32 < 1; ``factor`` is -2 for a normal."""
     u = fma(F(word), TO_UNIT, TO_MIDDLE)
     bits = INT(int_of_float(u) - ROOT_HALF)
     k = INT(bits >> MANTISSA_BITS)
@@ -108,13 +112,13 @@ def radius32(word: Any) -> Any:
     p = fma(fma(fma(fma(L1, f, L2), f, L3), f, L4), f, L5)
     p = fma(fma(fma(fma(p, f, L6), f, L7), f, L8), f, L9)
     log = fma(F(k), LN2, fma(p * f, z, fma(-HALF, z, f)))
-    return np.float32(math.sqrt(max(NEGATIVE_TWO * log, ZERO)))
+    return np.float32(math.sqrt(factor * log))  # both negative
 
 
 @compile_elementary
-def box_muller32(first: Any, second: Any, scale: Any) -> Any:
-    """Return two normals times ``scale``."""
-    r = radius32(first) * scale
+def box_muller32(first: Any, second: Any, factor: Any) -> Any:
+    """Return two normals times a scale; ``factor`` is -2 scale^2."""
+    r = radius32(first, factor)
     angle = F(INT(second << TWO_BITS)) * TO_ANGLE  # within an eighth of a turn of q quarters
     q = WORD(second + EIGHTH) >> THIRTY_BITS
     s, c = sin_poly(angle), cos_poly(angle)
@@ -132,8 +136,8 @@ G7 = D(1.479819860511658591e-01)
 
 
 @compile_elementary
-def radius64(word: Any) -> Any:
-    """Return sqrt(-2 log u), u = (word + 1/2)/2^32, which float64 holds exactly."""
+def radius64(word: Any, factor: Any) -> Any:
+    """Return sqrt(factor log u), u = (word + 1/2)/2^32, which float64 holds exactly."""
     u = (D(word) + HALF_D) * TO_UNIT_D
     bits = long_of_double(u) - ROOT_HALF_D
     k = D(INT(bits >> MANTISSA_BITS_D))
@@ -144,13 +148,13 @@ def radius64(word: Any) -> Any:
     p = fma(w, fma(w, fma(w, G6, G4), G2), z * fma(w, fma(w, fma(w, G7, G5), G3), G1))
     h = HALF_D * f * f
     log = fma(k, LN2_A_D, f - (h - fma(s, h + p, k * LN2_B_D)))
-    return math.sqrt(max(NEGATIVE_TWO_D * log, ZERO_D))
+    return math.sqrt(factor * log)
 
 
 @compile_elementary
-def box_muller64(first: Any, second: Any, scale: Any) -> Any:
-    """Return two normals times ``scale``."""
-    r = radius64(first) * scale
+def box_muller64(first: Any, second: Any, factor: Any) -> Any:
+    """Return two normals times a scale; ``factor`` is -2 scale^2."""
+    r = radius64(first, factor)
     angle = D(INT(second << TWO_BITS)) * TO_ANGLE_D
     q = LONG(WORD(second + EIGHTH) >> THIRTY_BITS)
     s, c = sin_poly_d(angle), cos_poly_d(angle)

@@ -34,13 +34,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from stemtheory.fused.elementary import OPTIONS, compiled, found
+from stemtheory.fused.elementary import OPTIONS, compiled, fma, found
 from stemtheory.fused.normals import BOX_MULLER, philox
 
 Scalar, STEM, TERMS, ARGUMENTS, CAPACITY = np.{dtype}, {stem}, {terms}, {arguments}, {capacity}
 ROW = np.uint64(CAPACITY + 64)
 FIELD = {fields_from}
-NONE = Scalar(0)
 box_muller = BOX_MULLER["{dtype}"]
 compile_part = njit(inline="always", **OPTIONS)  # arrays passed by call are counted
 compile_kernel = njit(cache={cache}, **OPTIONS)
@@ -116,12 +115,13 @@ def formula(recipe: Recipe) -> Iterable[str]:
     yield from _function(
         "slope_at(x, P, V, j, dim)", [f"return Scalar({_call(recipe.slope, 'V')})"]
     )
-    new = " + ".join(f"Z[z + np.uint64({m}) * ROW] * here[{m + 1}]" for m in fields)
-    yield from _function("noise_of(here, Z, z)", [f"return {new or 'NONE'}"])
-    old = " + ".join(
-        f"Z[z + np.uint64({m}) * ROW] * S[e + FIELD + np.uint64({m}) * ROW]" for m in fields
-    )
-    yield from _function("noise_before(S, e, Z, z)", [f"return {old or 'NONE'}"])
+    new, old = "here[0]", "S[e + np.uint64(2) * ROW]"
+    for m in fields:
+        z = f"Z[z + np.uint64({m}) * ROW]"
+        new = f"fma({z}, here[{m + 1}], {new})"
+        old = f"fma({z}, S[e + FIELD + np.uint64({m}) * ROW], {old})"
+    yield from _function("sample(here, Z, z)", [f"return {new}"])
+    yield from _function("before(S, e, Z, z)", [f"return {old}"])
     yield from _function(
         "remember(S, e, here)",
         ["S[e + np.uint64(2) * ROW] = here[0]"]

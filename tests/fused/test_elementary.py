@@ -87,12 +87,12 @@ def test_compiled_philox_is_philox(counter: Any, key: Any) -> None:
 @pytest.mark.parametrize(("dtype", "error"), [("float32", 1e-6), ("float64", 1e-14)])
 def test_compiled_normals_are_the_portable_ones(dtype: str, error: float) -> None:
     """Absolutely: a normal is at most 6.8; both ends of u and the eighths of a turn included."""
-    box_muller, scale = normals.BOX_MULLER[dtype], np.dtype(dtype).type(1)
+    box_muller, factor = normals.BOX_MULLER[dtype], np.dtype(dtype).type(-2)
 
     @numba.njit  # type: ignore[untyped-decorator]
     def pairs(first: Any, second: Any, into: Any) -> None:
         for i in range(len(first)):
-            into[i, 0], into[i, 1] = box_muller(first[i], second[i], scale)
+            into[i, 0], into[i, 1] = box_muller(first[i], second[i], factor)
 
     rng = np.random.Generator(np.random.SFC64(1))
     first, second = rng.integers(0, 2**32, (2, 400_000), dtype=np.uint32)

@@ -63,7 +63,7 @@ def test_golden_bits() -> None:
     assert bits == GOLDEN
 
 
-GOLDEN = ["0x1.2b2fa7e39fca6p+0", "0x1.2b2fa80000000p+0"]
+GOLDEN = ["0x1.2b2fa7e39fca5p+0", "0x1.2b2fa40000000p+0"]
 
 
 def test_auto_is_a_matter_of_size_and_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

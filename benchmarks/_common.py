@@ -1,0 +1,153 @@
+"""What the benchmarks share: sizes, our engines, their noise alone, timing, the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stemtheory import load_problem, simulate
+from stemtheory.array_engine import Plan
+from stemtheory.backend import numpy_backend
+from stemtheory.schedule import Constant
+from stemtheory.settings import resolve_sizes
+from stemtheory.streams import NoiseKey, blocks
+
+SIZES = {"small": (64, 8, 16), "medium": (256, 16, 64), "large": (64, 100, 1024)}  # R, K, dim
+STEPS = {"small": 512, "medium": 32, "large": 8}  # of a slow competitor; fast ones get more
+I = 8
+ETA, A = 0.02, 0.1
+TERMS = {"modulated": 1, "phase": 2}
+
+
+class Seconds(NamedTuple):
+    """What one run took."""
+
+    cpu: float
+    wall: float
+
+
+def timed(run: Callable[[], object]) -> Seconds:
+    """Return the CPU time (of all threads) and the wall time of one run."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    run()
+    return Seconds(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def problem(size: str, noise: str) -> Any:
+    """Return the loss of the comparison: separable, nonconvex, noise that depends on the state."""
+    _, K, dim = SIZES[size]
+    return load_problem("cosine", K=K, dim=dim, noise=noise, zeta=0.0)
+
+
+def engine(
+    size: str, noise: str, dtype: str, name: str, algorithm: str, T: int, threads: int = 1
+) -> Callable[[], object]:
+    """Return a run of one of our engines, ||grad f(xbar_t)||^2 at every step included."""
+    options = {"eta": ETA, "a": A} if algorithm == "stem" else {"eta": ETA}
+    loss, R = problem(size, noise), SIZES[size][0]
+
+    def run() -> object:
+        trace = simulate(
+            loss, algorithm, T=T, b=1, I=I, replicates=R, dtype=dtype, threads=threads, engine=name,
+            backend="numpy", schedule="constant", schedule_options=options,
+        )  # fmt: skip
+        assert trace.status == "ok"
+        return trace
+
+    return run
+
+
+def own_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]:
+    """Return the drawing of the fused engine's own normals, at the same addresses, and no more."""
+    from numba import njit
+
+    from stemtheory.algorithms import ALGORITHMS
+    from stemtheory.fused.engine import Runner
+
+    R, K, dim = SIZES[size]
+    loss = problem(size, noise)
+    plan = Plan(
+        problem=loss, algorithm=ALGORITHMS["stem"].make(), schedule=Constant(ETA, A),
+        sizes=resolve_sizes("stem", K, 1.0, T=T, b=1, I=I), start=np.ones(dim),
+        key=NoiseKey(0, dim, K, T, 1, I), backend=numpy_backend(""), host=numpy_backend(""),
+        dtype=np.dtype(dtype), record=np.array([T]), per_sample=False,
+    )  # fmt: skip
+    runner = Runner(plan)
+    draw, C, M = runner.module.draw, np.uint64(runner.module.CAPACITY), np.uint64(TERMS[noise])
+    n, block, one = np.uint64(K * dim), np.uint64(64), runner.scalar(1)
+
+    @njit(nogil=True, error_model="numpy")
+    def fill(Z: Any, R: Any, T: Any, key: Any) -> None:
+        for who in range(R):
+            for t in range(T):
+                for c in range((n + C - np.uint64(1)) // C):
+                    size = min(C, n - c * C)
+                    first = c * C // block * M
+                    draw(Z, size, first, np.uint64(t), np.uint32(who), np.uint32(1), key, one)
+
+    Z = np.empty(TERMS[noise] * runner.stride, dtype)
+    return lambda: fill(Z, R, T, runner.key)
+
+
+def numpy_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]:
+    """Return NumPy's drawing of as many normals, with its fastest generator, into one array."""
+    R, K, dim = SIZES[size]
+    key = NoiseKey(0, dim, K, T, 1, I)
+
+    def run() -> None:
+        for block, _ in enumerate(blocks(R)):
+            stream = np.random.Generator(np.random.SFC64(key.seed_sequence(block, "steps")))
+            for t0 in range(0, T, 16):
+                shape = (min(16, T - t0), 8, TERMS[noise], K, dim)
+                stream.standard_normal(shape, dtype=np.dtype(dtype))
+
+    return run
+
+
+def interleaved(
+    runs: dict[str, tuple[Callable[[], object], int]], wcs_per_step: int, repeats: int
+) -> dict[str, dict[str, float]]:
+    """Return medians and minima of CPU ns and wall ns per wcs; competitors take turns."""
+    for run, _ in runs.values():
+        run()  # compile, and warm the caches
+    taken: dict[str, list[Seconds]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, (run, _) in runs.items():
+            taken[name].append(timed(run))
+    found = {}
+    for name, (_, T) in runs.items():
+        scale = 1e9 / (wcs_per_step * T)
+        cpu = [scale * s.cpu for s in taken[name]]
+        wall = [scale * s.wall for s in taken[name]]
+        found[name] = {
+            "cpu_ns": round(statistics.median(cpu), 3),
+            "cpu_ns_least": round(min(cpu), 3),
+            "wall_ns": round(statistics.median(wall), 3),
+        }
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Return what the numbers were measured on; no names of hosts or paths."""
+    model = platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+        model = next((x.partition(":")[2].strip() for x in lines if "model name" in x), model)
+        flags = next((x for x in lines if x.startswith("flags")), "")
+        model += ", AVX-512" if "avx512f" in flags else ""
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
+    for name in ("numba", "jax", "torch"):
+        try:
+            versions[name] = __import__(name).__version__
+        except ImportError:
+            versions[name] = "absent"
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {"processor": model, "cores": os.cpu_count(), "load": load, **versions}
