@@ -21,6 +21,7 @@ from stemtheory.jsontext import to_json
 
 WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
 LARGEST_WIDTH = 10_000  # of a terminal: to ask how wide a table must be, not how wide it may be
+REMINDER = 1.0  # seconds after which a signal that was lost is raised again
 
 
 class Stopped(BaseException):
@@ -34,20 +35,37 @@ class Stopped(BaseException):
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into `Stopped`, so that files are closed and threads end."""
+    """Turn SIGINT and SIGTERM into `Stopped`, so that files are closed and threads end.
+
+    What a handler raises is lost where Python happens to be in a finaliser: an alarm asks again,
+    until the work is over or an exception of ours is on its way up.
+    """
+    asked: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
-        raise Stopped(number)
+        asked.append(number)
+        signal.setitimer(signal.ITIMER_REAL, REMINDER)
+        if number != signal.SIGALRM or not _on_its_way_up(sys.exc_info()[1]):
+            raise Stopped(asked[0])
 
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may install handlers
         return
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _on_its_way_up(error: BaseException | None) -> bool:
+    """Return whether a `Stopped` is being handled: clean-up must not be cut short by another."""
+    while error is not None and not isinstance(error, Stopped):
+        error = error.__context__
+    return error is not None
 
 
 def guarded(work: Callable[[], object]) -> int:

@@ -63,3 +63,33 @@ def test_an_encoding_that_lacks_a_letter_shows_a_question_mark(tmp_path: Path) -
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"/?preuve.npz" in done.stdout
     assert (tmp_path / "épreuve.npz").exists()
+
+
+LOST = """
+import gc, signal, sys, time
+from stemtheory import console
+
+class Finaliser:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+def work():
+    try:
+        Finaliser()  # what the handler raises here, Python prints and forgets
+        print("still at work", flush=True)
+        time.sleep(60)
+    finally:
+        time.sleep(1.5 * console.REMINDER)  # clean-up that the next alarm must not cut short
+        print("cleaned up", flush=True)
+
+sys.exit(console.guarded(work))
+"""
+
+
+def test_a_signal_that_a_finaliser_swallows_is_raised_again() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOST], capture_output=True, text=True, cwd=ROOT, timeout=50
+    )
+    assert done.returncode == 143
+    assert done.stdout == "still at work\ncleaned up\n"
+    assert done.stderr.endswith("error: stopped by SIGTERM; no half-written file was left.\n")
