@@ -1,8 +1,8 @@
 """How the paper's figures on images are drawn, and what their captions say.
 
-Three columns: training loss and test accuracy against the paper's x-axis, and test accuracy against
-gradient evaluations, of which STEM computes two a sample. Bands reach from the lowest to the
-highest seed.
+Three columns: training loss against the paper's x-axis (rounds; samples in Figure 5), and test
+accuracy against samples and against gradient evaluations, of which STEM computes two a sample.
+Bands reach from the lowest to the highest seed.
 
 Paper: sec: Experiments.
 """
@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
 from scipy.stats import t as student
 
 from stemtheory.drawing import Figure, Progress
+from stemtheory.figures._image_table import table
 from stemtheory.figures._images import (
     BORROWED,
     FEDAVG,
@@ -39,6 +41,7 @@ from stemtheory.figures._images import (
 COLOUR = {STEM: "#0072B2", FEDAVG: "#D55E00", SCAFFOLD: "#009E73", BORROWED: "0.15"}
 MARKER = {STEM: "o", FEDAVG: "s", SCAFFOLD: "^", BORROWED: "x"}
 DASH = ("-", (0, (5, 2)))  # first and second I
+DOTS = (0, (1, 1))  # FedAvg on STEM's schedule, at the first I
 ORIGINAL = {
     2: "CIFAR-10, all classes per worker, b = 8, I = 61",
     3: "CIFAR-10, all classes per worker, b = 64, I = 7",
@@ -60,13 +63,10 @@ def draw(data: Comparison, figure: Canvas) -> None:
 
 
 def _panel(data: Comparison, row: str, column: int, ax: Axes) -> None:
-    last = np.inf
     for line in data.lines:
-        if line.row != row:
-            continue
-        x = _abscissa(data, line, column)
-        last = min(last, x[-1])
-        _curve(ax, line, x, column, DASH[data.case.local.index(line.I)])
+        if line.row == row:
+            x = _abscissa(data, line, column)
+            _curve(ax, line, x, column, DASH[data.case.local.index(line.I)])
     ax.set_xlim(left=0)
     if column == 0:
         ax.set_yscale("log")
@@ -76,22 +76,16 @@ def _panel(data: Comparison, row: str, column: int, ax: Axes) -> None:
     else:
         ax.set_ylabel("test accuracy")
         ax.set_ylim(*_limits(data, row))
-    ax.set_xlabel(
-        "gradient evaluations per worker"
-        if column == 2
-        else "samples per worker"
-        if data.figure == 5
-        else "communication rounds"
-    )
-    if column == 2 or data.figure == 5:
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        ax.xaxis.set_major_locator(_few())
+    ax.set_xlabel(_axis(data, column))
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
 
 
-def _few() -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(4)
+def _axis(data: Comparison, column: int) -> str:
+    """Return what lies along x."""
+    if column == 0 and data.figure != 5:
+        return "communication rounds"
+    return "gradient evaluations per worker" if column == 2 else "samples per worker"
 
 
 def _first(value: float) -> bool:
@@ -100,9 +94,12 @@ def _first(value: float) -> bool:
 
 
 def _abscissa(data: Comparison, line: Line, column: int) -> Any:
-    if column == 2:
-        return line.history.gradients
-    return line.history.draws if data.figure == 5 else line.history.rounds.astype(float)
+    history = line.history
+    return {
+        "communication rounds": history.rounds.astype(float),
+        "samples per worker": history.draws,
+        "gradient evaluations per worker": history.gradients,
+    }[_axis(data, column)]
 
 
 def _curve(ax: Axes, line: Line, x: Any, column: int, dash: Any) -> None:
@@ -117,7 +114,7 @@ def _curve(ax: Axes, line: Line, x: Any, column: int, dash: Any) -> None:
         x,
         np.nanmean(y, axis=0),
         color=colour,
-        linestyle=(0, (1, 1)) if thin and dash == "-" else dash,
+        linestyle=DOTS if thin and dash == "-" else dash,
         linewidth=1.2 if thin else 1.6,
         marker=MARKER[line.name],
         markersize=3.5,
@@ -148,10 +145,11 @@ def _legend(data: Comparison, row: str, ax: Axes) -> None:
     for name in NAMES:
         steps = [data.line(row, name, I).steps for I in data.case.local]
         same = len(set(steps)) == 1
-        text = f"{name}" if name == BORROWED else f"{name}: {_symbols(steps[0])}"
-        if not same and name != BORROWED:
-            text = f"{name}: {_symbols(steps[0])} | {_symbols(steps[1])}"
-        ax.plot([], [], color=COLOUR[name], marker=MARKER[name], markersize=4, label=text)
+        text = f"{name}: {' | '.join(map(_symbols, steps[:1] if same else steps))}"
+        style = {"color": COLOUR[name], "marker": MARKER[name], "markersize": 4}
+        if name == BORROWED:  # its steps are STEM's
+            text, style = name, {**style, "linestyle": DOTS, "linewidth": 1.2}
+        ax.plot([], [], label=text, **style)
     if len(data.case.local) > 1:
         for dash, I in zip(DASH, data.case.local, strict=True):
             ax.plot([], [], color="0.4", linestyle=dash, linewidth=1.2, label=f"$I$ = {I}")
@@ -189,7 +187,8 @@ def _settings(data: Comparison) -> str:
         f"The paper's Figure {data.figure} ({ORIGINAL[data.figure]}), here on {data.note}:"
         f" {case.problem} with {data.dim:,} parameters, K = {case.K} workers with {train} training"
         f" and {test} test images each, {classes} per worker, b = {case.b}, I = {local}, {rounds}"
-        f" rounds, {len(case.seeds)} seeds (start and minibatches; one partition). Curves: means;"
+        f" rounds of b I samples (STEM draws as many before the first), {len(case.seeds)} seeds"
+        " (start and minibatches; one partition). Curves: means;"
         f" bands: lowest to highest seed.{several if len(case.local) > 1 else ''}"
         f" {LENGTH[data.mode]}"
     )
@@ -305,4 +304,5 @@ def entry(figure: int, summary: str) -> Figure[Comparison]:
         seed=SEED,
         lacks=lambda mode: lacks(figure, mode),
         report_mode="default",
+        table=table,
     )

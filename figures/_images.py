@@ -318,24 +318,24 @@ class _Runner:
         """Return the training loss after a third of the rounds, on the seed for tuning."""
         rounds = max(1, self.rounds // 3)
         training = self._training(algorithm, schedule, rounds, (TUNING_SEED,), rounds)
-        return float(train(self.problem, training).loss[0, -1])
+        return float(self._train(training, "tuning-").loss[0, -1])
 
     def whole(self, algorithm: str, schedule: Schedule) -> History:
-        """Return the history of a whole run, remembered: rows may share one."""
+        """Return the history of a whole run."""
         every = self.case.every if self.rounds > 10 else 1
         training = self._training(algorithm, schedule, self.rounds, self.case.seeds, every)
-        said = self.progress if self.folder else lambda _: None
-        return train(self.problem, training, checkpoint=self._file(training), progress=said)
+        return self._train(training)
+
+    def _train(self, training: Training, prefix: str = "") -> History:
+        """Return the history of a training; with a folder it is kept there and goes on from it."""
+        if self.folder is None:
+            return train(self.problem, training)
+        numbers = "-".join(f"{v:g}" for v in training.schedule.parameters().values())
+        name = f"{prefix}{self.case.dials['data']}-{training.algorithm}-{training.I}-{numbers}"
+        path = self.folder / f"{name}.npz"
+        return train(self.problem, training, checkpoint=path, progress=self.progress)
 
     def _training(
         self, algorithm: str, schedule: Schedule, rounds: int, seeds: tuple[int, ...], every: int
     ) -> Training:
         return Training(algorithm, schedule, rounds, self.I, self.case.b, seeds, every)
-
-    def _file(self, training: Training) -> Path | None:
-        if self.folder is None:
-            return None
-        numbers = "-".join(f"{v:g}" for v in training.schedule.parameters().values())
-        return (
-            self.folder / f"{self.case.dials['data']}-{training.algorithm}-{self.I}-{numbers}.npz"
-        )

@@ -25,6 +25,7 @@ from stemtheory.drawing import Figure, Progress, log_bars
 from stemtheory.image_problem import ImageProblem
 from stemtheory.images import Training, estimates, train
 from stemtheory.oracle import Constants
+from stemtheory.pages import Column, Table
 from stemtheory.schedule import Constant
 
 K, SEED = 10, 0
@@ -312,6 +313,21 @@ def _best_steps(data: Floors) -> str:
     return f"Lowest over the steps tried, {'; '.join(told)}."
 
 
+def table(data: Floors) -> Table:
+    """Return the floor of every setting, mean and standard error over the seeds."""
+    return Table(
+        title=f"Floor of the gradient on {data.note}, {data.mode} mode",
+        note=f"T = {data.T:,} steps, {data.seeds} seeds; none where a seed diverged.",
+        columns=(
+            Column("algorithm", number=False),
+            *map(Column, (*Setting._fields[1:], "floor", "error")),
+        ),
+        rows=tuple(
+            (*s, *(v if math.isfinite(v) else None for v in m)) for s, m in data.floors.items()
+        ),
+    )
+
+
 def _number(mean: float, error: float) -> str:
     return f"{mean:.2e} ± {error:.0e}" if math.isfinite(mean) else "none"
 
@@ -325,4 +341,5 @@ ENTRY = Figure(
     size=(11.0, 6.6),
     seed=SEED,
     lacks=lambda mode: missing("digits"),
+    table=table,
 )

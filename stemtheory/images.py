@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory._version import __version__
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import Algorithm, Step, System, mean_iterate
 from stemtheory.errors import UsageError
@@ -225,6 +226,7 @@ class _Run:
         """Return what a checkpoint must belong to: everything that can change a number."""
         training, problem = self.training, self.problem
         told = {
+            "version": __version__,
             **{k: v for k, v in asdict(training).items() if k != "schedule"},
             "schedule": [training.schedule.name, training.schedule.parameters()],
             "problem": [problem.name, problem.K, problem.dim, problem.dtype.name],
