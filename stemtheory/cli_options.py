@@ -156,7 +156,7 @@ Schedule = Annotated[
     _option(
         "--schedule",
         kind="NAME",
-        text="theorem, calibrated, practical or constant",
+        text="theorem, calibrated, practical, constant or coupled",
         panel=METHOD,
         default=True,
     ),

@@ -90,7 +90,8 @@ def sweep(
         return console.complain(str(stop), stop.code)
     document = found.document()
     console.emit(document, json, lambda: show_sweep(document))
-    return int(document["cells_failed"] + document["cells_diverged"] > 0)
+    diverged = 0 if document["may_diverge"] else document["cells_diverged"]
+    return int(document["cells_failed"] + diverged > 0)
 
 
 def results(

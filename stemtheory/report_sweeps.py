@@ -94,7 +94,8 @@ def _records(found: SweepResult) -> list[dict[str, Any]]:
 def described(spec: Spec, found: SweepResult, csv: str) -> Result:
     """Return the part of a sweep's document that does not change from run to run."""
     document = found.document()
-    counts = ("name", "points", "cells_total", "cells_failed", "cells_diverged", "fits")
+    counts = ("name", "points", "cells_total", "cells_failed", "cells_diverged")
+    counts = (*counts, "may_diverge", "fits")
     return {"summary": spec.summary, "csv": csv} | {k: document[k] for k in counts}
 
 
@@ -132,10 +133,10 @@ def fit_table(result: Result) -> Table:
 
 
 def unexpected(results: list[Result]) -> list[dict[str, Any]]:
-    """Return the sweeps that have failed cells or cells that diverged."""
+    """Return the sweeps that have failed cells, or cells that diverged and must not."""
     bad = ("cells_failed", "cells_diverged")
     return [
         {"sweep": r["name"]} | {name: r[name] for name in bad}
         for r in results
-        if any(r[name] for name in bad)
+        if r["cells_failed"] or (r["cells_diverged"] and not r["may_diverge"])
     ]

@@ -12,7 +12,15 @@ from numpy.typing import ArrayLike
 from stemtheory.curves import Curve, fedavg_curve, round_up, stem_curve
 from stemtheory.errors import UsageError, choice, real
 from stemtheory.fedavg_stepsizes import FedAvgCalibrated, FedAvgTheorem
-from stemtheory.stepsizes import Calibrated, Constant, FloatArray, Practical, Theorem
+from stemtheory.stepsizes import (
+    Calibrated,
+    Constant,
+    FloatArray,
+    Practical,
+    Theorem,
+    coupled,
+    theorem_c_b,
+)
 
 __all__ = [
     "Calibrated",
@@ -34,6 +42,7 @@ _OPTIONS: dict[str, dict[str, tuple[str, ...] | None]] = {
     "calibrated": {"stem": ("C1", "C2", "C3"), "fedavg": ("C1", "C3")},
     "practical": {"stem": ("kappa", "cbar"), "fedavg": None},
     "constant": {"stem": ("eta", "a"), "fedavg": ("eta",)},
+    "coupled": {"stem": ("eta", "scale"), "fedavg": ("eta",)},
 }
 
 
@@ -68,12 +77,17 @@ def make_schedule(
     I: int,
     L: float,
     sigma: float,
+    called: str = "",
+    coupling: float | None = None,
     **options: object,
 ) -> Schedule:
-    """Return the schedule ``name`` (theorem, calibrated, practical or constant).
+    """Return the schedule ``name`` (theorem, calibrated, practical, constant or coupled).
 
     Options: ``C1 C2 C3`` (calibrated; FedAvg: ``C1 C3``), ``kappa cbar`` (practical; STEM only),
-    ``eta a`` (constant; ``a`` is STEM's alone).
+    ``eta a`` (constant; ``a`` is for algorithms with momentum a_t), ``eta scale`` (coupled: a
+    constant eta and a = min(1, scale c eta^2), with the c that the theory of the algorithm puts
+    there). ``called`` is the algorithm's own name for errors, ``coupling`` its c (STEM's unless
+    given).
 
     Raises
     ------
@@ -83,21 +97,33 @@ def make_schedule(
     choice("algorithm", algorithm, ("stem", "fedavg"))
     choice("schedule", name, _OPTIONS)
     allowed = _OPTIONS[name][algorithm]
+    called = called or algorithm
     if allowed is None:
-        raise UsageError(f"schedule '{name}' is STEM's alone: give calibrated or constant.")
+        names = " and ".join(f"'{key}'" for key in options)
+        given_with = f", so its option {names} means nothing to {called}" if options else ""
+        raise UsageError(
+            f"schedule '{name}' is STEM's alone{given_with}: give calibrated or constant."
+        )
     for key in options:
         if key not in allowed:
             known = ", ".join(allowed) or "none"
             msg = (
-                f"schedule option '{key}' is unknown for {algorithm} {name}; known are {known}:"
+                f"schedule option '{key}' is unknown for {called} {name}; known are {known}:"
                 " drop it or choose another schedule."
             )
             raise UsageError(msg)
-    given = {key: real(key, value) for key, value in options.items()}
+    given = {key: real(f"schedule option '{key}'", value) for key, value in options.items()}
+    if name in ("constant", "coupled"):
+        needed = [key for key in allowed if key != "scale" and key not in given]
+        if needed:
+            raise UsageError(
+                f"schedule '{name}' of {called} needs {' and '.join(needed)}: give a value."
+            )
     if name == "constant":
-        if missing := [key for key in allowed if key not in given]:
-            raise UsageError(f"schedule 'constant' needs {' and '.join(missing)}: give a value.")
         return Constant(given["eta"], given.get("a", 1.0))
+    if name == "coupled":
+        c = theorem_c_b(K, b, I) * L * L / (b * K) if coupling is None else coupling
+        return coupled(given["eta"], c * real("scale", given.get("scale", 1.0), positive=True))
     if name == "practical":
         return Practical(sigma=sigma, **given)
     if algorithm == "fedavg":

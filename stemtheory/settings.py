@@ -98,9 +98,10 @@ def resolve_schedule(
         For an unknown schedule, or options that it or the algorithm does not have.
     """
     entry = ALGORITHMS[algorithm]
+    facts = Facts(sizes.T, sizes.K, sizes.b, sizes.I, L, sigma)
+    own = entry.settle(algorithm_options)
     if name == "theorem" and entry.theory is not None and not options:
-        facts = Facts(sizes.T, sizes.K, sizes.b, sizes.I, L, sigma)
-        return entry.theory(facts, entry.settle(algorithm_options))
+        return entry.theory(facts, own)
     return make_schedule(
         name,
         algorithm=entry.family,
@@ -110,6 +111,8 @@ def resolve_schedule(
         I=sizes.I,
         L=L,
         sigma=sigma,
+        called=algorithm,
+        coupling=None if entry.coupling is None else entry.coupling(facts, own),
         **options,
     )
 

@@ -73,8 +73,8 @@ def simulate(
         steps per round, knob of the trade-off curve instead of b and I (default 1/2), and samples
         of the initial batch per worker (default b I).
     schedule, schedule_options
-        ``theorem`` (the algorithm's own theory), ``calibrated``, ``practical`` or ``constant``,
-        and its parameters.
+        ``theorem`` (the algorithm's own theory), ``calibrated``, ``practical``, ``constant`` or
+        ``coupled``, and its parameters.
     sync, sync_batch
         STEM's reading of the synchronisation, and m of the sync batch.
     replicates, seed, x1

@@ -203,6 +203,11 @@ class Constant:
         return numbers(self)
 
 
+def coupled(eta: float, c: float) -> Constant:
+    """Return the constant eta with the momentum that theory couples to it, a = min(1, c eta^2)."""
+    return Constant(eta, min(1.0, c * real("eta", eta, positive=True) ** 2))
+
+
 def check_setting(L: float, K: int, b: float, I: int) -> None:
     """Refuse an L, K, b or I that no schedule can use."""
     real("L", L, positive=True)

@@ -79,7 +79,8 @@ class Trace:
     @property
     def mean_grad_sq(self) -> float | None:
         """The measured E||grad f(xbar_a)||^2, or None if any replicate diverged."""
-        return None if self.diverged_replicates else float(self.grad_sq.mean())
+        with np.errstate(over="ignore"):
+            return None if self.diverged_replicates else float(self.grad_sq.mean())
 
     @property
     def mean_grad_sq_finite(self) -> float | None:
@@ -92,7 +93,8 @@ class Trace:
         """Standard error of the mean; None for one replicate or a diverged run."""
         if self.replicates < 2 or self.diverged_replicates:
             return None
-        return float(self.grad_sq.std(ddof=1) / math.sqrt(self.replicates))
+        with np.errstate(over="ignore"):  # squares of huge numbers: an infinite error is reported
+            return float(self.grad_sq.std(ddof=1) / math.sqrt(self.replicates))
 
     @property
     def ci95(self) -> tuple[float, float] | None:

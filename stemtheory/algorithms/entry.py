@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from stemtheory.algorithms.base import Algorithm
 from stemtheory.errors import UsageError, choice, real, whole
 from stemtheory.schedule import Constant, Curve, Schedule
+from stemtheory.stepsizes import coupled
 
 Options = Mapping[str, Any]
 SYNCS = ("literal", "average-first", "overwrite", "average-both")  # stem.READINGS says what each is
@@ -43,7 +44,8 @@ class Entry:
     pinned. ``build`` makes the algorithm from its checked options, L among them. ``readings`` are
     those of its synchronisation. ``family`` names the schedules it uses: stem (with momentum a_t)
     or fedavg; ``theory`` returns its own step sizes under schedule theorem, from the setting and
-    the options. ``needs`` and ``promises`` say what its theory assumes and claims; ``row`` is its
+    the options, and ``coupling`` the c of a = c eta^2 under schedule coupled, where that is not
+    STEM's. ``needs`` and ``promises`` say what its theory assumes and claims; ``row`` is its
     row of Table 1, ``footnote`` that row's.
 
     Paper: Table: Comparison.
@@ -60,6 +62,7 @@ class Entry:
     options: Mapping[str, Option] = field(default_factory=dict)
     family: str = "fedavg"
     theory: Callable[[Facts, Options], Schedule] | None = None
+    coupling: Callable[[Facts, Options], float] | None = None
     needs: str = ""
     promises: str = ""
     row: str = ""
@@ -110,6 +113,17 @@ class Entry:
             name: option.check(name, given[name]) if name in given else option.default
             for name, option in self.options.items()
         }
+
+    def chosen(self, options: Options | None) -> dict[str, Any]:
+        """Return the options that differ from their defaults: what tells one run from another.
+
+        Raises
+        ------
+        UsageError
+            As ``settle``.
+        """
+        settled = self.settle(options)
+        return {name: v for name, v in settled.items() if v != self.options[name].default}
 
     def pin(self, name: str) -> float | None:
         """Return the value this entry fixes for I, K or nu, or None."""
@@ -184,5 +198,11 @@ def recursive(facts: Facts, cap: float, server_step: float = 1.0) -> Schedule:
     R^{-2/3}.
     """
     rounds = facts.T / facts.I
+    reach = facts.I * server_step
     length = min(cap, (facts.b * facts.K) ** (1 / 3) * rounds ** (-1 / 3) / facts.L)
-    return Constant(length / (facts.I * server_step), min(1.0, 8 * (facts.L * length) ** 2))
+    return coupled(length / reach, round_coupling(facts, {"server_step": server_step}))
+
+
+def round_coupling(facts: Facts, options: Options) -> float:
+    """Return the c of a = c eta^2 where d is renewed once a round: 8 (L I eta_g)^2."""
+    return float(8 * (facts.L * facts.I * options.get("server_step", 1.0)) ** 2)

@@ -29,6 +29,7 @@ from stemtheory.algorithms.entry import (
     Options,
     one_of,
     recursive,
+    round_coupling,
     share,
     unit,
 )
@@ -173,6 +174,7 @@ ENTRIES = (
         },
         family="stem",
         theory=theory,
+        coupling=round_coupling,
         needs="bounded variance and zeta",
         promises="eps^-3/2 samples, eps^-3/2 rounds at I = b = O(1)",
         row="MIME/FedGLOMO",

@@ -27,6 +27,7 @@ from stemtheory.algorithms.entry import (
     Facts,
     Options,
     recursive,
+    round_coupling,
 )
 from stemtheory.algorithms.participation import sampled, server_mean, weight_of
 from stemtheory.oracle import Problem
@@ -116,6 +117,7 @@ ENTRIES = (
         options={"server_step": SERVER_STEP, "participation": PARTICIPATION},
         family="stem",
         theory=theory,
+        coupling=round_coupling,
         needs="bounded Hessian dissimilarity; full local gradients",
         promises="eps^-3/2 samples, eps^-3/2 rounds at I = b = O(1)",
         row="MIME/FedGLOMO",

@@ -45,9 +45,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Method:
-    """How it is minimised and computed; ``algorithm`` is the recursion, stem or fedavg.
+    """How it is minimised and computed; ``algorithm`` is the recursion, such as stem or fedavg.
 
-    ``engine``, ``backend`` and ``noise_source`` are resolved: never ``auto``.
+    ``algorithm_options`` holds those that are not at their default. ``engine``, ``backend`` and
+    ``noise_source`` are resolved: never ``auto``.
     """
 
     algorithm: str
@@ -61,6 +62,7 @@ class Method:
     backend: str
     noise_source: str
     per_sample: bool
+    algorithm_options: Pairs = ()
 
     @cached_property
     def text(self) -> str:
@@ -162,9 +164,9 @@ def pairs(mapping: Mapping[str, Any]) -> Pairs:
 
 
 def _flat(part: Task | Method) -> dict[str, Any]:
-    """Return the fields, with dials and schedule options under dotted names."""
+    """Return the fields, with dials and options under dotted names; an empty group is nothing."""
     flat = asdict(part)
-    for group in ("dials", "schedule_options"):
+    for group in ("dials", "schedule_options", "algorithm_options"):
         for name, value in flat.pop(group, ()):
             flat[name if name in OWN_COLUMN else f"{group}.{name}"] = value
     return flat

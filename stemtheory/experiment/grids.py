@@ -24,33 +24,44 @@ class Grid:
     """Axes by name; ``algorithms`` are the labels of those that run on it.
 
     ``product`` takes every combination, the last axis fastest; ``zip`` the first values together,
-    then the second ones, and so on; ``curve`` is a product over nu and T in which I may stand for
-    T: the T at which the curve passes through that I exactly.
+    then the second ones, and so on, each with every combination of the axes in ``cross``;
+    ``curve`` is a product over nu and T in which I may stand for T: the T at which the curve
+    passes through that I exactly.
     """
 
     name: str
     kind: str
     axes: tuple[Axis, ...]
     algorithms: tuple[str, ...]
+    cross: tuple[str, ...] = ()
 
     def settings(self, algorithm: str) -> Iterator[dict[str, Any]]:
         """Yield the settings of every point for one algorithm (a name of ``ALGORITHMS``)."""
-        names = [name for name, _ in self.axes]
-        columns = [values for _, values in self.axes]
-        if self.kind == "zip":
-            length = max((len(column) for column in columns), default=1)
-            columns = [c * length if len(c) == 1 else c for c in columns]
-            rows: Iterator[tuple[Any, ...]] = zip(*columns, strict=True)
-        else:
-            rows = itertools.product(*columns)
-        for row in rows:
-            point = dict(zip(names, row, strict=True))
+        zipped, crossed = self._parts()
+        length = len(self) // math.prod(len(values) for _, values in crossed)
+        together = [values * length if len(values) == 1 else values for _, values in zipped]
+        firsts = zip(*together, strict=True) if together else [()]
+        names = [name for name, _ in (*zipped, *crossed)]
+        for first, row in itertools.product(firsts, _products(crossed)):
+            point = dict(zip(names, (*first, *row), strict=True))
             yield _on_curve(point, algorithm) if self.kind == "curve" else point
+
+    def _parts(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+        """Return the axes that go together, and those of which every combination is taken."""
+        if self.kind != "zip":
+            return (), self.axes
+        zipped = tuple(axis for axis in self.axes if axis[0] not in self.cross)
+        return zipped, tuple(axis for axis in self.axes if axis[0] in self.cross)
 
     def __len__(self) -> int:
         """How many points, for one algorithm."""
-        lengths = [len(values) for _, values in self.axes]
-        return max(lengths, default=1) if self.kind == "zip" else math.prod(lengths)
+        zipped, crossed = self._parts()
+        together = max((len(values) for _, values in zipped), default=1)
+        return together * math.prod(len(values) for _, values in crossed)
+
+
+def _products(axes: tuple[Axis, ...]) -> Iterator[tuple[Any, ...]]:
+    return itertools.product(*(values for _, values in axes))
 
 
 def zip_fault(axes: tuple[Axis, ...]) -> str | None:

@@ -149,8 +149,9 @@ class _Maker:
         dials = _group(s, "dials", OWN_COLUMN)
         truths = tuple(isinstance(value, bool) for _, value in dials)
         task, L, sigma = _task(s["problem"], int(K), s["dim"], dials, truths)
+        own = ALGORITHMS[name].chosen(dict(_group(s, "algorithm_options")))
         method = _method(
-            _recursion(name, s["sync"], s["sync_batch"]),
+            _recursion(name, s["sync"], s["sync_batch"], own),
             s["sync"],
             s["sync_batch"],
             s["schedule"],
@@ -161,11 +162,12 @@ class _Maker:
             self.machine.backend if s["backend"] == "auto" else s["backend"],
             s["noise_source"],
             s["per_sample"],
+            pairs(own),
         )
         given = {key: s.get(key) for key in ("b", "I", "nu", "B")}
         sizes = resolve_sizes(name, task.K, L, T=s["T"], **given)
         options = dict(method.schedule_options)
-        resolve_schedule(name, method.schedule, sizes, L, sigma, options)
+        resolve_schedule(name, method.schedule, sizes, L, sigma, options, own)
         return task, method, sizes
 
 
@@ -195,20 +197,22 @@ def _task(
     return (full if full.load().dials == found else task), constants.L, sigma
 
 
-def _recursion(name: str, sync: str, sync_batch: int) -> str:
+def _recursion(name: str, sync: str, sync_batch: int, own: Mapping[str, Any]) -> str:
     """Return the plain algorithm that a named setting runs, or its own name if it differs.
 
     b and I are settled by then, so fed-stem and stem at the same sizes are one cell.
     """
     entry = ALGORITHMS[name]
     base = ALGORITHMS.get(entry.base, entry)
-    same = entry.make(sync, sync_batch) == base.make(sync, sync_batch)
+    if not set(own) <= set(base.options):
+        return name
+    same = entry.make(sync, sync_batch, own) == base.make(sync, sync_batch, own)
     return base.name if same and _theory(entry) == _theory(base) else name
 
 
 def _theory(entry: object) -> object:
     """Return what gives an entry step sizes of its own, if anything does."""
-    return getattr(entry, "family", None), getattr(entry, "theory", None)
+    return tuple(getattr(entry, name, None) for name in ("family", "theory", "coupling"))
 
 
 @lru_cache(maxsize=4096)
@@ -217,7 +221,8 @@ def _method(*fields: Any) -> Method:
     choice("engine", method.engine, ENGINES)
     choice("dtype", method.dtype, DTYPES)
     choice("noise_source", method.noise_source, ("device", "host"))
-    ALGORITHMS[method.algorithm].make(method.sync, method.sync_batch)
+    own = dict(method.algorithm_options)
+    ALGORITHMS[method.algorithm].make(method.sync, method.sync_batch, own)
     if method.backend != "numpy":
         return method
     # On the host both sources are one; they must not make two cells of one run.

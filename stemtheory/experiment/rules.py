@@ -1,7 +1,7 @@
 """What a sweep declares about its numbers: the tables [fits.NAME] of its file, checked.
 
 [fits.samples]
-y = "samples"                    # M, or steps, samples, rounds to epsilon
+y = "samples"                    # M, or steps, samples, rounds, vectors to epsilon
 x = "epsilon"                    # one of X
 by = ["problem", "label", "nu"]  # one fit for every combination of these columns
 theory = { stem = -1.5, fedavg = -2 }    # one number, or one per label

@@ -85,7 +85,7 @@ class SweepResult:
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
-        """T(epsilon) in steps, samples and rounds, beside what the bounds promise."""
+        """T(epsilon) in steps, samples, rounds and vectors, beside what the bounds promise."""
         return targets(self.points, self.results)
 
     @cached_property
@@ -118,6 +118,7 @@ class SweepResult:
             "cells_done": done - self.count("failed"),
             "cells_failed": self.count("failed"),
             "cells_diverged": self.count("diverged"),
+            "may_diverge": self.spec.may_diverge,
             "cells_left": self.cells_total - done,
             "cells_ran": self.ran,
             "seconds": self.seconds,

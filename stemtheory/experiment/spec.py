@@ -1,9 +1,11 @@
 """A sweep as a person writes it: one TOML file, three sizes, every mistake named with its line.
 
     summary = "one line"
+    may_diverge = true    # runs that diverge are part of it, as in a search for step sizes
     [settings]            # one value each, for every point
     [algorithms.LABEL]    # algorithm = "stem" (default: the label) and settings of its own
-    [grids.NAME]          # kind = "product" | "zip" | "curve", algorithms = [labels], and axes
+    [grids.NAME]          # kind = "product" | "zip" | "curve", algorithms = [labels], and axes;
+                          # cross = [axes] of a zip takes every combination of these with it
     [fits.NAME]           # what to make of the numbers; handed on as it is
     [quick] and [full]    # the same tables again: what they give replaces what stands above
 
@@ -35,7 +37,7 @@ TEXT = (
     *("problem", "noise", "heterogeneity", "schedule", "sync"),
     *("dtype", "engine", "backend", "noise_source"),
 )
-GROUPS = ("dials", "schedule_options")
+GROUPS = ("dials", "schedule_options", "algorithm_options")
 SETTINGS = (*WHOLE, *REAL, *TEXT, "per_sample", "x1")
 SINGLE = ("T", "nu")  # what a curve grid is about
 
@@ -61,6 +63,7 @@ class Spec:
     grids: tuple[Grid, ...]
     fits: Mapping[str, Any]
     document: Document
+    may_diverge: bool = False
 
     def refuse_grid(self, grid: str, error: UsageError) -> UsageError:
         """Return the error with the file, the line and the grid in front of it."""
@@ -100,13 +103,14 @@ def parse_spec(text: str, name: str, mode: str = "default", file: str | None = N
     """
     choice("mode", mode, MODES)
     document = parse(text, file or f"{name}.toml")
-    top = ("summary", "settings", "algorithms", "grids", "fits", "quick", "full")
+    tables = ("settings", "algorithms", "grids", "fits")
+    top = ("summary", "may_diverge", *tables, "quick", "full")
     for key in document.table:
         _known(document, (key,), top)
     for size in ("quick", "full"):
         inner = _table(document, (size,), document.table.get(size, {}))
         for key in inner:
-            _known(document, (size, key), top[:5])
+            _known(document, (size, key), ("summary", *tables))
     over = document.table.get(mode, {}) if mode != "default" else {}
     merged = _merge({k: v for k, v in document.table.items() if k not in ("quick", "full")}, over)
     reader = _Reader(_at_mode(document, mode))
@@ -125,6 +129,9 @@ class _Reader:
             self.document.refuse(("summary",), "must be text: put it in quotes.")
         settings = dict(self._values(merged.get("settings", {}), ("settings",)))
         algorithms = dict(self._algorithms(merged.get("algorithms", {"stem": {}})))
+        for algorithm in algorithms.values():
+            self._options(("settings",), settings, algorithm)
+            self._options(("algorithms", algorithm.label), algorithm.settings, algorithm)
         return Spec(
             name=name,
             mode=mode,
@@ -134,6 +141,7 @@ class _Reader:
             grids=tuple(self._grids(merged.get("grids", {}), settings, algorithms)),
             fits=_table(self.document, ("fits",), merged.get("fits", {})),
             document=self.document,
+            may_diverge=self._truth(("may_diverge",), merged.get("may_diverge", False)),
         )
 
     def _values(self, table: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -195,12 +203,14 @@ class _Reader:
         if kind not in KINDS:
             say = f"is {kind!r}, but it must be one of {', '.join(KINDS)}: choose one of them."
             self.document.refuse((*path, "kind"), say)
-        own = ("kind", "algorithms", "skip")
+        own = ("kind", "algorithms", "skip", "cross")
         axes = tuple(
             (key, self._axis(key, where, v)) for key, where, v in self._keys(table, path, own)
         )
-        if kind == "zip" and (odd := zip_fault(axes)):
-            longest = max(len(values) for _, values in axes)
+        cross = self._cross(path, table.get("cross", []), kind, axes)
+        together = tuple(axis for axis in axes if axis[0] not in cross)
+        if kind == "zip" and (odd := zip_fault(together)):
+            longest = max(len(values) for _, values in together)
             say = f"must have {longest} values as the longest of this zip, or one."
             self.document.refuse((*path, *odd.split(".", 1)), say)
         if kind == "curve":
@@ -209,7 +219,36 @@ class _Reader:
         if not isinstance(labels, list) or not labels or any(x not in algorithms for x in labels):
             say = f"must be a list of {', '.join(algorithms)}: name some of them."
             self.document.refuse((*path, "algorithms"), say)
-        return Grid(name, kind, axes, tuple(labels))
+        for label in labels:
+            self._options(path, dict(axes), algorithms[label])
+        return Grid(name, kind, axes, tuple(labels), cross)
+
+    def _cross(
+        self, path: tuple[str, ...], value: Any, kind: str, axes: tuple[Axis, ...]
+    ) -> tuple[str, ...]:
+        """Return the axes of a zip that are crossed with the others instead."""
+        names = [name for name, _ in axes]
+        if not isinstance(value, list) or any(name not in names for name in value):
+            say = f"is {value!r}, but it must be a list of axes of this grid: {', '.join(names)}."
+            self.document.refuse((*path, "cross"), say)
+        if value and kind != "zip":
+            say = f"is for a zip, but this grid is a {kind}: leave it out."
+            self.document.refuse((*path, "cross"), say)
+        return tuple(value)
+
+    def _options(
+        self, path: tuple[str, ...], table: Mapping[str, Any], algorithm: Algorithm
+    ) -> None:
+        """Refuse an option that the algorithm does not have, and a value that it does not take."""
+        for key, values in table.items():
+            group, _, name = key.partition(".")
+            if group != "algorithm_options":
+                continue
+            for value in values if isinstance(values, tuple) else (values,):
+                try:
+                    ALGORITHMS[algorithm.name].settle({name: value})
+                except UsageError as error:
+                    self.document.refuse((*path, group, name), f"is wrong: {error}")
 
     def _curve(
         self, path: tuple[str, ...], axes: tuple[Axis, ...], settings: Mapping[str, Any]

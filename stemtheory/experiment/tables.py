@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stemtheory.algorithms import ALGORITHMS
 from stemtheory.errors import UsageError
 from stemtheory.experiment.points import Point
 from stemtheory.experiment.store import Row
@@ -27,7 +28,9 @@ Record = dict[str, Any]
 
 def point_records(points: Iterable[Point], results: Mapping[str, CellResult]) -> list[Record]:
     """Return one record per reported point; a cell that has not run has status ``missing``."""
-    return [_point_record(point, results.get(point.cell.id)) for point in points]
+    listed = list(points)
+    options = {name for p in listed for name, _ in p.cell.method.algorithm_options}
+    return [_point_record(point, results.get(point.cell.id), options) for point in listed]
 
 
 def cell_records(rows: Iterable[Row]) -> list[Record]:
@@ -113,8 +116,8 @@ def export(records: list[Record], path: Path) -> Path:
     return path
 
 
-def _point_record(point: Point, result: CellResult | None) -> Record:
-    settings = point.cell.settings()
+def _point_record(point: Point, result: CellResult | None, options: set[str]) -> Record:
+    settings = point.cell.settings() | _own_options(point, options)
     constants = result.facts.get("constants", {}) if result else {}
     return {
         "grid": point.grid,
@@ -132,6 +135,12 @@ def _point_record(point: Point, result: CellResult | None) -> Record:
         **outcome(result),
         "cell": point.cell.id,
     }  # fmt: skip
+
+
+def _own_options(point: Point, names: set[str]) -> Record:
+    """Return the options called ``names`` of a point's algorithm; cells leave out defaults."""
+    settled = ALGORITHMS[point.algorithm].settle(dict(point.cell.method.algorithm_options))
+    return {f"algorithm_options.{name}": settled[name] for name in settled if name in names}
 
 
 def _plain(record: Record) -> Record:

@@ -1,4 +1,4 @@
-"""T(epsilon) of stored cells, in iterations, samples and rounds, beside what the bounds promise.
+"""T(epsilon) of stored cells, and what it costs, beside what the bounds promise.
 
 The cells of one family differ in T only (and in b and I where nu chooses them). M(T) on their grid
 of T, or on the record of a single run whose steps do not depend on T, serves every epsilon. T is
@@ -28,8 +28,8 @@ from stemtheory.hitting import RESAMPLES, interval, last_crossing, resampled_mea
 from stemtheory.oracle import Floats
 
 Results = Mapping[str, CellResult]
-COSTS = ("steps", "samples", "rounds")
-TIMELESS = ("constant", "practical")  # schedules of FedAvg whose steps do not depend on T
+COSTS = ("steps", "samples", "rounds", "vectors")
+TIMELESS = ("constant", "practical", "coupled")  # schedules whose steps do not depend on T
 
 
 class Cost(NamedTuple):
@@ -226,20 +226,31 @@ def _curve(family: list[Point], results: Results) -> _Curve | None:
 
 def _timeless(point: Point) -> bool:
     """Whether eta_t does not depend on T, so that one run holds M(T) for every T before its end."""
-    m = point.cell.method
-    stem = ALGORITHMS[point.algorithm].family == "stem"
-    return (stem and not _on_curve(point)) or m.schedule in TIMELESS
+    schedule, entry = point.cell.method.schedule, ALGORITHMS[point.algorithm]
+    if schedule in TIMELESS:
+        return True
+    # STEM's own; the theory of another system may look at T
+    own = entry.theory is None if schedule == "theorem" else True
+    return entry.family == "stem" and own and not _on_curve(point)
 
 
 def _recorded(point: Point, result: CellResult) -> _Curve:
-    """The running average of one run; samples and rounds grow linearly along it."""
+    """The running average of one run; what it costs grows linearly along it."""
     assert result.trace is not None
     at, running = load_trace(result.trace)
     times = np.asarray(at, dtype=np.float64)
-    first = point.cell.B if ALGORITHMS[point.algorithm].family == "stem" else 0.0
-    per_step = (result.facts["samples_per_worker"] - first) / point.cell.T
-    costs = {"steps": times, "samples": first + per_step * times, "rounds": times / point.cell.I}
-    return _Curve(times, running.mean(axis=1), draws(point.cell, running), costs)
+    m = point.cell.method
+    algorithm = ALGORITHMS[m.algorithm].make(m.sync, m.sync_batch, dict(m.algorithm_options))
+    before = {
+        "samples": point.cell.B if algorithm.initial_batch else 0.0,
+        "rounds": 0.0,
+        "vectors": 2.0 * algorithm.initial_vectors,
+    }
+    at_end, share = _paid(result), times / point.cell.T
+    costs = {name: first + (at_end[name] - first) * share for name, first in before.items()}
+    return _Curve(
+        times, running.mean(axis=1), draws(point.cell, running), {"steps": times, **costs}
+    )
 
 
 def _stacked(drawn: list[Floats]) -> Floats:
@@ -249,9 +260,18 @@ def _stacked(drawn: list[Floats]) -> Floats:
 
 
 def _costs(found: list[CellResult], times: Floats) -> dict[str, Floats]:
-    names = {"samples": "samples_per_worker", "rounds": "rounds"}
-    facts = {own: np.array([r.facts[name] for r in found]) for own, name in names.items()}
-    return {"steps": times, **facts}
+    paid = [_paid(result) for result in found]
+    return {"steps": times, **{name: np.array([p[name] for p in paid]) for name in COSTS[1:]}}
+
+
+def _paid(result: CellResult) -> dict[str, float]:
+    """Return what a whole run cost one worker; vectors are those sent and received."""
+    facts = result.facts
+    return {
+        "samples": facts["samples_per_worker"],
+        "rounds": facts["rounds"],
+        "vectors": facts["vectors_up"] + facts["vectors_down"],
+    }
 
 
 def _at(curve: _Curve, name: str, T: Floats) -> Floats:

@@ -118,6 +118,7 @@ def _simulate(cell: Cell, replicates: int) -> Trace:
     return simulate(
         cell.task.load(),
         m.algorithm,
+        algorithm_options=dict(m.algorithm_options),
         T=cell.T,
         b=cell.b,
         I=cell.I,

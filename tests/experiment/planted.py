@@ -44,6 +44,8 @@ def outcome(cell: Cell, M: float, noise: float, rng: np.random.Generator) -> Cel
     facts: dict[str, Any] = {
         "samples_per_worker": samples_per_worker(cell.method.algorithm, setting),
         "rounds": cell.T / cell.I,
+        "vectors_up": 2 * cell.T / cell.I,
+        "vectors_down": 2 * cell.T / cell.I,
         "constants": CONSTANTS,
     }
     mean = float(drawn.mean())

@@ -109,7 +109,7 @@ def test_every_field_is_part_of_the_text() -> None:
     changed: dict[str, Any] = {"per_sample": True, "x1": (1.0, 2.0), "sync_batch": 2}
     for field in fields(Method):
         other = changed.get(field.name, "other")
-        if field.name == "schedule_options":
+        if field.name in ("schedule_options", "algorithm_options"):
             other = (("kappa", 0.1),)
         assert replace(CELL, method=replace(METHOD, **{field.name: other})).id != CELL.id
     for name, value in {"problem": "welsch", "K": 3, "dim": 3, "dials": ()}.items():
