@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from stemtheory import cli_options as o
 from stemtheory import console
+from stemtheory.errors import UsageError, whole
 
+ProblemName = Annotated[
+    str | None,
+    typer.Option(
+        "--problem",
+        metavar="NAME",
+        help="also run every offer on it: a name, or package.module:NAME of your own",
+    ),
+]
+Gap = Annotated[
+    str | None,
+    typer.Option("--gap", metavar="NUM", help="f(x1) - f*  [default: 1, or the problem's own]"),
+]
+Replicates = Annotated[
+    str | None, typer.Option("--replicates", metavar="INT", help="runs of an offer  [default: 16]")
+]
 Epsilon = Annotated[
     str, typer.Option("--epsilon", metavar="NUM", help="bound on E||grad f(xbar_a)||^2 to reach")
 ]
-Workers = Annotated[str, typer.Option("--workers", "--K", metavar="INT", help="workers")]
 SampleCost = Annotated[
     str, typer.Option("--sample-cost", metavar="NUM", help="cost of one sample at one worker")
 ]
 RoundCost = Annotated[
     str, typer.Option("--round-cost", metavar="NUM", help="cost of one round of communication")
 ]
+MEASURED = ("T", "samples", "rounds", "cost")
 COLUMNS = ("algorithm", "b", "I", "T", "samples", "rounds", "cost")
 
 
@@ -30,23 +47,61 @@ def register(app: typer.Typer) -> None:
 
 def advise(
     epsilon: Epsilon,
-    workers: Workers = "4",
+    problem: ProblemName = None,
+    K: o.K = None,
+    dim: o.Dim = "8",
     L: o.L = None,
     sigma: o.Sigma = None,
     zeta: o.Zeta = None,
-    gap: o.Gap = "1",
+    gap: Gap = None,
+    noise: o.Noise = None,
+    heterogeneity: o.Heterogeneity = None,
+    set_: o.Set = None,
+    x1: o.Start = "1",
+    replicates: Replicates = None,
+    seed: o.Seed = "0",
     sample_cost: SampleCost = "1",
     round_cost: RoundCost = "0",
+    plot: o.PlotFile = None,
     json: o.Json = False,
 ) -> int:
-    """The cheapest proved way to epsilon, what else there is, and where theory says nothing."""
-    from stemtheory.advise import advise as advised
+    """The cheapest proved way to epsilon, what else there is, and where theory says nothing.
 
+    With --problem each way is also run, and its measured cost stands beside the proved one.
+    """
+    from stemtheory.advise import advise as advised
+    from stemtheory.advise_measured import advise_on
+    from stemtheory.catalogue import load_problem
+    from stemtheory.trace_files import targets
+
+    files = targets(None, plot)
     constants = o.given(L=L, sigma=sigma, zeta=zeta)
     costs = {"sample_cost": sample_cost, "round_cost": round_cost}
-    document = advised(epsilon, workers, **constants, gap=gap, **costs)
+    dials = o.given(noise=noise, heterogeneity=heterogeneity)
+    workers = whole("K", "4" if K is None else K)
+    if problem is None:
+        if dials or set_ or replicates is not None:
+            given = next(iter([*dials, *(["set"] if set_ else []), "replicates"]))
+            raise UsageError(f"--{given} is about a problem to run on: give --problem as well.")
+        document = advised(epsilon, workers, **constants, **o.given(gap=gap), **costs)
+    else:
+        if gap is not None:
+            raise UsageError("--gap was given, but a problem has its own: leave --gap out.")
+        own, _ = o.settings(set_, constants | dials)
+        made = load_problem(problem, K=workers, dim=whole("dim", dim), **own)
+        runs = o.given(x1=o.start_point(x1), seed=seed, replicates=replicates)
+        document = advise_on(made, epsilon, **costs, **runs, progress=console.note)
+    document["files"] = [str(_draw(document, path)) for path in files]
     console.emit(document, json, lambda: show(document))
     return 0
+
+
+def _draw(document: Mapping[str, Any], path: Path) -> Path:
+    from stemtheory.advise_plot import draw_costs
+
+    if document["choice"] is None:
+        raise UsageError(f"{path} was not drawn, since nothing needs to be run: leave --plot out.")
+    return draw_costs(document, path)
 
 
 def show(d: Mapping[str, Any]) -> None:
@@ -68,5 +123,20 @@ def show(d: Mapping[str, Any]) -> None:
         rows += [(other["change"], other) for other in d["neighbours"]]
         console.table(("", *COLUMNS), [[name, *(r[c] for c in COLUMNS)] for name, r in rows])
         console.line("samples are those of one worker")
+        if "measured_choice" in d:
+            show_measured(rows)
     for text in d["guidance"]:
         console.line(text)
+    for path in d["files"]:
+        console.line(f"written: {path}")
+
+
+def show_measured(rows: list[tuple[str, Mapping[str, Any]]]) -> None:
+    """Print what each offer took on the problem, or why that is not known."""
+    console.line("measured, until the average of ||grad f||^2 stays at or below epsilon:")
+    table = []
+    for name, row in rows:
+        seen = row["measured"]
+        shown = ["-"] * 4 if seen["T"] is None else [seen[c] for c in MEASURED]
+        table.append([name, row["algorithm"], row["b"], row["I"], *shown, seen["reason"]])
+    console.table(("", "algorithm", "b", "I", *MEASURED, ""), table)
