@@ -76,7 +76,7 @@ def advise(
 
     files = targets(None, plot)
     constants = o.given(L=L, sigma=sigma, zeta=zeta)
-    costs = {"sample_cost": sample_cost, "round_cost": round_cost}
+    costs: dict[str, Any] = {"sample_cost": sample_cost, "round_cost": round_cost}
     dials = o.given(noise=noise, heterogeneity=heterogeneity)
     workers = whole("K", "4" if K is None else K)
     if problem is None:
