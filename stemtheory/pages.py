@@ -203,9 +203,11 @@ figcaption { font-size: 0.9rem; max-width: 60rem; }
   nav { display: none; }
   section + section { break-before: page; }
   h2 { margin-top: 0; }
+  p, figcaption { max-width: none; }
+  h1, h2, h3, caption { break-after: avoid; break-inside: avoid; }
   .wide { overflow: visible; }
-  table { font-size: 6.5pt; }
-  th, td { padding: 1pt 2.5pt; }
+  table { font-size: 6pt; }
+  th, td { padding: 1pt 2pt; }
   tr, figure { break-inside: avoid; }
   a { color: inherit; text-decoration: none; }
 }

@@ -351,19 +351,8 @@ def test_the_report_works_in_a_browser(tmp_path: Path) -> None:
       });
     </script></body>"""
     text = (tmp_path / "index.html").read_text()
-    page = tmp_path / "probe.html"
-    page.write_text(text.replace("<title>", watch, 1).replace("</body>", probe))
-    done = subprocess.run(
-        [
-            *(str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
-            *("--window-size=400,800", f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    (title,) = re.findall(r"<title>(.*?)</title>", done.stdout)
-    found = json.loads(title.replace("&quot;", '"'))
+    shown = text.replace("<title>", watch, 1).replace("</body>", probe)
+    found = _title_of(shown, 400, tmp_path)
     assert found["errors"] == []
     assert found["kept"] == ["holds"] * 2
     assert found["rows"] == 4
@@ -371,6 +360,43 @@ def test_the_report_works_in_a_browser(tmp_path: Path) -> None:
     assert found["drawn"] == [True]
     assert found["hidden"] == 0
     assert found["fits"]  # nothing but the tables scrolls sideways
+    printed = _title_of(text.replace("</body>", PRINTED), PAPER, tmp_path)
+    assert printed["fits"], printed["widest"]
+    wide = text.replace("</body>", "<pre>" + 200 * "x" + "</pre>" + PRINTED)
+    assert not _title_of(wide, PAPER, tmp_path)["fits"]
+
+
+PAPER = 718  # pixels between the margins of A4
+PRINTED = """<script>
+  for (const sheet of document.styleSheets)
+    for (const rule of sheet.cssRules)
+      if (rule.media && rule.media.mediaText == "print") rule.media.mediaText = "all";
+  document.title = JSON.stringify({
+    fits: document.documentElement.scrollWidth <= document.documentElement.clientWidth,
+    widest: Array.from(document.querySelectorAll("main *"))
+      .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth)
+      .map(e => e.outerHTML.slice(0, 80)).slice(0, 3)
+  });
+</script></body>"""
+
+
+def _title_of(text: str, width: int, folder: Path) -> dict[str, Any]:
+    """Return what a page has put into its title, opened from a file in a window so wide."""
+    page = folder / "probe.html"
+    page.write_text(text)
+    done = subprocess.run(
+        [
+            *(str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
+            *(f"--window-size={width},800", f"--user-data-dir={folder / 'profile'}"),
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    (title,) = re.findall(r"<title>(.*?)</title>", done.stdout)
+    found: dict[str, Any] = json.loads(title.replace("&quot;", '"'))
+    return found
 
 
 @pytest.mark.usefixtures("short")
