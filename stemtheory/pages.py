@@ -206,6 +206,7 @@ figcaption { font-size: 0.9rem; max-width: 60rem; }
   p, figcaption { max-width: none; }
   h1, h2, h3, caption { break-after: avoid; break-inside: avoid; }
   .wide { overflow: visible; }
+  pre { overflow: visible; white-space: pre-wrap; }
   table { font-size: 6pt; }
   th, td { padding: 1pt 2pt; }
   tr, figure { break-inside: avoid; }

@@ -362,7 +362,7 @@ def test_the_report_works_in_a_browser(tmp_path: Path) -> None:
     assert found["fits"]  # nothing but the tables scrolls sideways
     printed = _title_of(text.replace("</body>", PRINTED), PAPER, tmp_path)
     assert printed["fits"], printed["widest"]
-    wide = text.replace("</body>", "<pre>" + 200 * "x" + "</pre>" + PRINTED)
+    wide = text.replace("</body>", f"<p style='white-space: nowrap'>{200 * 'x'}</p>" + PRINTED)
     assert not _title_of(wide, PAPER, tmp_path)["fits"]
 
 
