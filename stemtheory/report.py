@@ -54,6 +54,8 @@ APART = ("paper_figure", "gradient_floor")  # figures that take longer than all 
 MEASURED_BY = {
     "heterogeneity": "heterogeneity",
     "margins": "margins",
+    "systems": "systems",
+    "table1": "systems",
     **dict.fromkeys(("suboptimal", "tradeoff_curve", "tradeoff_surface"), "tradeoff"),
 }
 CASES = PACKAGE / "claims" / "cases"
@@ -109,7 +111,8 @@ def every_figure(
     left_out: dict[str, str] = {}
     for name in catalogue.names("figures"):
         entry = figure_entry(name)
-        chosen = entry.report_mode if mode == "full" else mode
+        measured = report_sweeps.store_of(MEASURED_BY.get(name, ""), mode, folder)
+        chosen = entry.report_mode if mode == "full" and measured is None else mode
         reason = entry.lacks(chosen)
         if mode == "quick" and name.startswith(APART):
             reason = f"it trains networks on images: stemtheory figure {name} --quick"

@@ -10,6 +10,7 @@ import pytest
 
 from stemtheory.drawing import draw_figures, figure_entry
 from stemtheory.figures import table1
+from stemtheory.figures._table1_tuned import LAWS, NOT_MEASURED, TunedRow, cell, premises
 from stemtheory.figures.table1 import Exponents, Measured
 
 
@@ -64,5 +65,49 @@ def test_it_is_written_in_every_form(
     assert float(rows[0]["measured samples"]) == pytest.approx(-1.5, abs=6e-3)
     text = (tmp_path / "table1.tex").read_text()
     cells = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert {len(re.findall(r"(?<!\\)&", line)) for line in cells} == {7}
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in cells} == {10}
     assert "Table 1 of the paper" in (tmp_path / "table1.txt").read_text()
+
+
+def tuned_rows(**change: float | None) -> tuple[TunedRow, ...]:
+    """Return planted exponents of every system that Table 1 asks for, on two problems."""
+    found = []
+    for law, labels in set(LAWS.values()):
+        for label in labels:
+            for cost, value in (("samples", -1.9), ("rounds", -1.4)):
+                for problem, shift in (("cosine", 0.0), ("quadratic", -0.1)):
+                    v = change.get(label, value + shift)
+                    ends = None if v is None else (v - 0.2, v + 0.2)
+                    reason = "2 distinct points, fewer than 3" if v is None else ""
+                    verdict = "consistent" if v else "not-estimable"
+                    found.append(TunedRow(law, cost, label, problem, v, ends, verdict, reason))
+    return tuple(found)
+
+
+def test_every_row_has_tuned_exponents_and_its_assumption(data: Exponents) -> None:
+    planted = dataclasses.replace(data, tuned=tuned_rows())
+    rows = table1.table(planted).rows
+    for row in rows:
+        run = row[1] in (None, "0", "1")  # a nu in between is exact only
+        assert (row[8] is not None) == (row[9] is not None) == run
+        ours = row[0] in ("STEM", "FedAvg", "Fed STEM", "Minibatch STEM")
+        assert ("not covered by our claims" in str(row[10])) == (not ours)
+    by_name = {row[0]: row for row in rows}
+    assert by_name["SCAFFOLD"][8:10] == ("-2.00 to -1.90 ± 0.2", "-1.50 to -1.40 ± 0.2")
+    mime = by_name["MIME/FedGLOMO"]
+    assert mime[8] == "MimeMVR -2.00 to -1.90 ± 0.2; FedGLOMO -2.00 to -1.90 ± 0.2"
+    assert "bounded Hessian dissimilarity" in str(mime[10])
+    assert "similar gradients" in premises("FedPD/FedProx", here=False)
+
+
+def test_what_is_not_estimable_says_so_and_why(data: Exponents) -> None:
+    planted = dataclasses.replace(data, tuned=tuned_rows(fedpd=None))
+    text = str({row[0]: row for row in table1.table(planted).rows}["FedPD/FedProx"][8])
+    assert text == "FedPD not-estimable; FedProx -2.00 to -1.90 ± 0.2"
+    assert "FedPD on cosine: 2 distinct points, fewer than 3" in table1.caption(planted)
+    assert "0.00" not in text  # the mutant counts a missing exponent as 0
+
+
+def test_a_quick_table_says_what_would_measure_the_rest(data: Exponents) -> None:
+    assert cell((), "SCAFFOLD", None, "samples") == NOT_MEASURED
+    assert "stemtheory sweep systems" in table1.caption(data)

@@ -24,6 +24,7 @@ from stemtheory.experiment.regression import LEAST, Line, fit_line
 from stemtheory.experiment.rules import Rule, rules
 from stemtheory.experiment.spec import Spec
 from stemtheory.experiment.targets import Results, Target, draws
+from stemtheory.experiment.tuning import tuned
 from stemtheory.experiment.where import condition
 from stemtheory.oracle import Floats
 
@@ -119,12 +120,20 @@ def fits(
     """
     declared = rules(spec)
     rows = list(_point_rows(points, results)) if any(r.y == "M" for r in declared) else []
-    hits = list(_target_rows(found, results)) if any(r.y != "M" for r in declared) else []
+    hits: dict[str | None, list[_Row]] = {
+        name: list(_target_rows(_best(found, results, name), results))
+        for name in {rule.best_of for rule in declared if rule.y != "M"}
+    }
     return tuple(
         _fit(rule, group)
         for rule in declared
-        for group in _groups(rule, rows if rule.y == "M" else hits)
+        for group in _groups(rule, rows if rule.y == "M" else hits[rule.best_of])
     )
+
+
+def _best(found: Sequence[Target], results: Results, name: str | None) -> Sequence[Target]:
+    """The targets themselves, or the winners among those that differ in the setting ``name``."""
+    return found if name is None else [t.target for t in tuned(found, results, name)]
 
 
 class _Row(NamedTuple):

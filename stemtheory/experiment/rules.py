@@ -7,6 +7,7 @@ by = ["problem", "label", "nu"]  # one fit for every combination of these column
 theory = { stem = -1.5, fedavg = -2 }    # one number, or one per label
 tolerance = 0.06                 # how close to the theory is close enough
 grids, algorithms, where         # which points: names, labels, a condition on columns
+best_of = "schedule_options.eta" # of the runs that differ in this setting only the best counts
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from stemtheory.experiment.targets import COSTS
 Y = ("M", *COSTS)
 # "rate" is the algorithm's own: T/I for STEM, sqrt(bKT) for FedAvg
 X = ("T", "T/I", "sqrt(bKT)", "rate", "epsilon", "K", "b", "I", "bI", "KbI", "L", "sigma", "zeta")
-KEYS = ("y", "x", "by", "theory", "tolerance", "grids", "algorithms", "where", "summary")
+KEYS = ("y", "x", "by", "theory", "tolerance", "grids", "algorithms", "where", "summary", "best_of")
 TOLERANCE = 0.05
 
 
@@ -39,6 +40,7 @@ class Rule:
     grids: tuple[str, ...]
     algorithms: tuple[str, ...]
     where: str | None
+    best_of: str | None = None
 
 
 def rules(spec: Spec) -> tuple[Rule, ...]:
@@ -74,6 +76,10 @@ def _rule(spec: Spec, name: str, table: Any) -> Rule:
     where = table.get("where")
     if where is not None and not isinstance(where, str):
         refuse((*path, "where"), f"is {where!r}, but it must be a condition in quotes.")
+    best_of = table.get("best_of")
+    if best_of is not None and (not isinstance(best_of, str) or table["y"] == "M"):
+        say = "is for the name of a setting in quotes, and a y other than M: correct it."
+        refuse((*path, "best_of"), say)
     tolerance = table.get("tolerance", TOLERANCE)
     if not _is_number(tolerance) or tolerance < 0:
         refuse((*path, "tolerance"), f"is {tolerance!r}, but it must be a number of at least 0.")
@@ -85,6 +91,7 @@ def _rule(spec: Spec, name: str, table: Any) -> Rule:
         theory=_theory(spec, path, table.get("theory"), chosen["algorithms"]),
         tolerance=float(tolerance),
         where=where,
+        best_of=best_of,
         **chosen,
     )
 

@@ -35,10 +35,14 @@ def stored_sweep(name: str, mode: str, store: Path, grids: Sequence[str] = ()) -
 
 
 def swept(
-    name: str, mode: str, progress: Callable[[str], None], grids: Sequence[str] = ()
+    name: str,
+    mode: str,
+    progress: Callable[[str], None],
+    grids: Sequence[str] = (),
+    labels: Sequence[str] = (),
 ) -> SweepResult:
-    """Return a sweep, or those of its grids that are named, run into a store that is not kept."""
-    spec = _part(name, mode, grids)
+    """Return a sweep, or the named ones of its grids and labels, run into a store not kept."""
+    spec = _part(name, mode, grids, labels)
     with tempfile.TemporaryDirectory() as folder:
         progress(f"running sweep {name} ({mode}); a store would keep it")
         found = run_sweep(spec, mode=mode, store=Path(folder) / f"{name}.sqlite")
@@ -46,11 +50,17 @@ def swept(
         return found
 
 
-def _part(name: str, mode: str, grids: Sequence[str]) -> Spec:
+def _part(name: str, mode: str, grids: Sequence[str], labels: Sequence[str] = ()) -> Spec:
     spec = load_spec(name, mode)
-    if not grids:
+    if not (grids or labels):
         return spec
-    return replace(spec, grids=tuple(g for g in spec.grids if g.name in grids), fits={})
+    kept = [g for g in spec.grids if not grids or g.name in grids]
+    if labels:
+        kept = [replace(g, algorithms=tuple(x for x in g.algorithms if x in labels)) for g in kept]
+    kept = [grid for grid in kept if grid.algorithms]
+    names = {grid.name for grid in kept}
+    fits = {name: t for name, t in spec.fits.items() if set(t.get("grids", spec.fits)) <= names}
+    return replace(spec, grids=tuple(kept), fits=fits)
 
 
 def _command(name: str, mode: str, store: Path) -> str:

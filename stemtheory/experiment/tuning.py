@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from stemtheory.experiment.points import Point
@@ -25,23 +25,35 @@ STEP = "schedule_options.eta"
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best of ``tried`` values of one setting at one epsilon, or why there is none.
+    """The best of ``tried`` values of one setting at one epsilon.
 
-    ``costs`` and ``ends`` (95 %) are the winner's, by the names of ``COSTS``; they are empty and
-    ``value`` is None unless a run reached epsilon. ``diverged`` runs did not stay finite.
-    ``at_edge`` says that the winner is the least or the largest value tried, so that the best one
-    may lie outside. ``spent`` are the samples of one worker in all runs of the grid.
+    ``target`` is the winner's; it is ``not-reached``, and ``value`` is None, if no run gets to
+    epsilon. ``diverged`` runs did not stay finite. ``at_edge`` says that the winner is the least or
+    the largest value tried, so that the best one may lie outside. ``spent`` are the samples of one
+    worker in all runs of the grid.
     """
 
-    point: Point
-    epsilon: float
+    target: Target
     value: float | None
     tried: int
     diverged: int
     spent: float
     at_edge: bool
-    costs: Mapping[str, float] = field(default_factory=dict)
-    ends: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def point(self) -> Point:
+        """The point of the winner, or the first of those that were tried."""
+        return self.target.point
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon it was tuned for."""
+        return self.target.epsilon
+
+    @property
+    def costs(self) -> Mapping[str, float]:
+        """What the winner took, by the names of ``COSTS``; empty without one."""
+        return self.target.costs
 
     @property
     def reached(self) -> bool:
@@ -81,16 +93,19 @@ def _winner(group: list[Target], results: Results, name: str) -> Tuned:
     tried = sorted(values.values())
     value = None if best is None else values[id(best)]
     return Tuned(
-        point=(best or group[0]).point,
-        epsilon=group[0].epsilon,
+        target=best or _nobody(group[0], len(group), name),
         value=value,
         tried=len(tried),
         diverged=sum(_diverged(t, results) for t in group),
         spent=sum(_samples(t, results) for t in group),
         at_edge=value in (tried[0], tried[-1]),
-        costs={} if best is None else best.costs,
-        ends={} if best is None else best.ends,
     )
+
+
+def _nobody(first: Target, tried: int, name: str) -> Target:
+    """The target of a group in which no run gets to epsilon."""
+    reason = f"none of {tried} values of {name} gets there"
+    return Target(first.point, first.epsilon, "not-reached", reason, first.points)
 
 
 def _diverged(target: Target, results: Results) -> bool:
