@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from stemtheory.algorithms import ALGORITHMS
 from stemtheory.backend import is_out_of_memory
 from stemtheory.experiment.cells import Cell, ladder
 from stemtheory.experiment.provenance import provenance
@@ -115,14 +116,16 @@ def _climb(cell: Cell) -> Trace:
 
 def _simulate(cell: Cell, replicates: int) -> Trace:
     m = cell.method
+    own = dict(m.algorithm_options)
+    starts = ALGORITHMS[m.algorithm].make(m.sync, m.sync_batch, own).initial_batch
     return simulate(
         cell.task.load(),
         m.algorithm,
-        algorithm_options=dict(m.algorithm_options),
+        algorithm_options=own,
         T=cell.T,
         b=cell.b,
         I=cell.I,
-        B=cell.B,
+        B=cell.B if starts else None,
         schedule=m.schedule,
         schedule_options=dict(m.schedule_options),
         sync=m.sync,
