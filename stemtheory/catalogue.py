@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stemtheory.errors import UsageError, choice
+from stemtheory.errors import UsageError, choice, whole
 from stemtheory.oracle import Problem
+
+MOST_NUMBERS = 10**9  # K dim of a problem: 8 GB for each array of its state
 
 
 def names(folder: str, *, data: bool = False) -> list[str]:
@@ -63,6 +65,11 @@ def load_problem(name: str, K: int = 4, dim: int = 8, **dials: Any) -> Problem:
         makes no problem.
     """
     entry = problem_entry(name)
+    if whole("K", K) * whole("dim", dim) > MOST_NUMBERS:
+        raise UsageError(
+            f"K = {K} workers in dim = {dim} are {K * dim:.1e} numbers, but at most"
+            f" {MOST_NUMBERS:.0e} are held: lower K or dim."
+        )
     try:
         return make_problem(entry, name, K, dim, **dials)
     except UsageError:

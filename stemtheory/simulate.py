@@ -15,7 +15,7 @@ import numpy as np
 
 from stemtheory._version import __version__
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.algorithms.base import declared
+from stemtheory.algorithms.base import Algorithm, declared
 from stemtheory.array_engine import Meter, Plan, Rows, Times, run_plan
 from stemtheory.backend import Backend, numpy_backend, resolve
 from stemtheory.errors import UsageError, choice, whole
@@ -29,6 +29,7 @@ from stemtheory.trace import Counts, Trace
 ENGINES = ("auto", "array", "fused")
 NOISE_SOURCES = ("device", "host", "philox")
 DTYPES = ("float64", "float32")
+MOST_WORK = 10**16  # worker-coordinate-steps T R K dim: more than a year at 4 ns each
 
 
 def simulate(
@@ -124,6 +125,8 @@ def simulate(
         philox=_philox(problem, noise_source, per_sample),
     )
     count_of = whole("replicates", replicates)
+    _refuse_first_batch(B, algorithm, plan.algorithm)
+    _refuse_the_endless(plan, count_of)
     engine = choose(engine, plan, count_of, noise_source)
     rows = _run(engine, plan, count_of, threads, checkpoint)
     settings = {
@@ -147,6 +150,23 @@ def simulate(
         running=rows.running,
         diverged_at=rows.diverged_at,
     )
+
+
+def _refuse_first_batch(B: float | None, name: str, algorithm: Algorithm) -> None:
+    if B is not None and not algorithm.initial_batch:
+        raise UsageError(f"B is {B}, but {name} has no initial batch: leave B out.")
+
+
+def _refuse_the_endless(plan: Plan, replicates: int) -> None:
+    """Refuse a run that would take years, before memory runs out over it."""
+    sizes, dim = plan.sizes, plan.problem.dim
+    work = float(sizes.T) * replicates * sizes.K * dim
+    if work > MOST_WORK:
+        raise UsageError(
+            f"T = {sizes.T} with {replicates} replicates, K = {sizes.K} and dim = {dim} is"
+            f" {work:.1e} worker-coordinate-steps, but more than {MOST_WORK:.0e} would take years:"
+            " lower one of them."
+        )
 
 
 def _run(

@@ -142,8 +142,8 @@ def test_letters_and_words_are_the_same_options(capsys: pytest.CaptureFixture[st
     letters = ["--T", "6_0", "--K", "2", "--b", "2", "--I", "2", "--B", "3", "--x1", "-0.5"]
     words = ["--steps", "60.0", "--workers", "2e0", "--batch", "2", "--local-steps", "2"]
     words += ["--initial-batch", "3", "--start=-0.5"]
-    first = ask(capsys, "run", "cosine", "fedavg", "--replicates", "4", *letters)
-    assert first == ask(capsys, "run", "cosine", "fedavg", "--replicates", "4", *words)
+    first = ask(capsys, "run", "cosine", "stem", "--replicates", "4", *letters)
+    assert first == ask(capsys, "run", "cosine", "stem", "--replicates", "4", *words)
     assert (first["K"], first["b"], first["I"], first["B"]) == (2, 2, 2, 3)
     assert set(first["x1"]) == {-0.5}
 

@@ -356,6 +356,28 @@ def test_a_slope_that_is_not_a_number_is_a_verdict() -> None:
         assert rows[name].verdict == "violated", name
 
 
+def test_a_slope_that_raises_is_a_verdict() -> None:
+    """What fails stops its own part of the contract alone."""
+
+    def slope(x: Any, weight: Any) -> Any:
+        if np.max(np.abs(x)) > 3:
+            raise ArithmeticError("too far out")
+        return weight * x
+
+    family = Family(
+        name="raising",
+        summary="",
+        formula="",
+        loss=lambda x, weight: weight * x * x / 2,
+        slope=slope,
+        curvature=lambda x, weight: weight + 0 * x,
+    )
+    rows = check_problem(family, dim=2, quick=True)
+    notes = [row.note for row in rows if row.verdict == "violated"]
+    assert "it raised ArithmeticError: too far out" in notes
+    assert not passed(rows)
+
+
 def test_something_else_is_refused() -> None:
     with pytest.raises(UsageError, match="it lacks K, constants, dials"):
         check_problem(object())

@@ -12,6 +12,7 @@ Paper: eq. (Eq: Problem), Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unb
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from stemtheory.contract.estimated import estimated_rows
 from stemtheory.contract.rows import FULL, QUICK, VERDICTS, Row, records, table, text
 from stemtheory.contract.statistics import oracle_rows
 from stemtheory.contract.use import use_rows
+from stemtheory.errors import UsageError
 from stemtheory.oracle import Problem
 
 __all__ = ["VERDICTS", "Row", "check_problem", "passed", "records", "table", "text"]
@@ -53,12 +55,23 @@ def check_problem(
     if getattr(made, "estimated", False):  # real data: its constants are estimates
         return list(estimated_rows(made, rng))
     rows = [
-        *constant_rows(made, rng, effort),
-        *derivative_rows(made, rng),
-        *oracle_rows(made, rng, effort),
-        *use_rows(made),
+        *_rows("constants", lambda: constant_rows(made, rng, effort)),
+        *_rows("derivatives", lambda: derivative_rows(made, rng)),
+        *_rows("oracle", lambda: oracle_rows(made, rng, effort)),
+        *_rows("use", lambda: use_rows(made)),
     ]
     return sorted(rows, key=lambda row: row.group == "property")
+
+
+def _rows(part: str, work: Callable[[], Iterable[Row]]) -> list[Row]:
+    """Return the rows of a part; what the problem itself raises there is a violation of it."""
+    try:
+        return list(work())
+    except UsageError:
+        raise
+    except Exception as error:
+        note = f"it raised {type(error).__name__}: {error}"
+        return [Row(f"{part} can be checked", True, None, None, "violated", note)]
 
 
 def passed(rows: list[Row]) -> bool:
