@@ -106,11 +106,16 @@ def _panel(data: Systems, ax: Axes, against: str, cost: str) -> None:
         style = STYLES.get(label, OTHERS)
         name = NAMES[label] if label in STYLES else None if grey else "others, in the table"
         grey = grey or label not in STYLES
-        ax.plot(x[good], y[good], label=name, **{"linewidth": 1.2, "markersize": 5, **style})
+        look: dict[str, Any] = {"linewidth": 1.2, "markersize": 5, **style}
+        ax.plot(x[good], y[good], label=name, **look)
         if label in STYLES:
             _unreached(ax, x[~good], style, places)
     for row in best_rows(lines.values(), cost):
-        ring = {"markersize": 11, "markeredgecolor": "0.1", "markerfacecolor": "none"}
+        ring: dict[str, Any] = {
+            "markersize": 11,
+            "markeredgecolor": "0.1",
+            "markerfacecolor": "none",
+        }
         ax.plot([row.x], [getattr(row, cost)], "o", markeredgewidth=1, zorder=5, **ring)
     if against == "epsilon":
         ax.invert_xaxis()

@@ -94,8 +94,8 @@ def _records(found: SweepResult) -> list[dict[str, Any]]:
 def described(spec: Spec, found: SweepResult, csv: str) -> Result:
     """Return the part of a sweep's document that does not change from run to run."""
     document = found.document()
-    counts = ("name", "points", "cells_total", "cells_failed", "cells_diverged")
-    counts = (*counts, "may_diverge", "fits")
+    cells = ("cells_total", "cells_failed", "cells_diverged")
+    counts = ("name", "points", *cells, "may_diverge", "fits")
     return {"summary": spec.summary, "csv": csv} | {k: document[k] for k in counts}
 
 

@@ -69,6 +69,8 @@ class Schedule(Protocol):
 
 def make_schedule(
     name: str,
+    called: str = "",
+    /,
     *,
     algorithm: str,
     T: float,
@@ -77,7 +79,6 @@ def make_schedule(
     I: int,
     L: float,
     sigma: float,
-    called: str = "",
     coupling: float | None = None,
     **options: object,
 ) -> Schedule:

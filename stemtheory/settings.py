@@ -104,6 +104,7 @@ def resolve_schedule(
         return entry.theory(facts, own)
     return make_schedule(
         name,
+        algorithm,
         algorithm=entry.family,
         T=sizes.T,
         K=sizes.K,
@@ -111,7 +112,6 @@ def resolve_schedule(
         I=sizes.I,
         L=L,
         sigma=sigma,
-        called=algorithm,
         coupling=None if entry.coupling is None else entry.coupling(facts, own),
         **options,
     )
