@@ -38,7 +38,7 @@ BOUNDS_SHOWN = {  # label, colour, line
     "stem-repaired": ("repaired", "#D55E00", "--"),
     "stem-log-free": ("log-free corollary", "#009E73", ":"),
 }
-LENGTHS = np.geomspace(1e3, 1e14, 89)
+LENGTHS = np.geomspace(200, 1e14, 95)
 MARKERS = "osD^vP"
 
 
@@ -163,7 +163,7 @@ def draw(data: Margins, figure: Canvas) -> None:
 
 def _draw_panel(data: Margins, ax: Axes, nu: float) -> None:
     starts = [instance.start for instance in data.instances]
-    ax.set(xscale="log", yscale="log", xlim=(300, LENGTHS[-1]), ylim=(1e-6, 1e5))
+    ax.set(xscale="log", yscale="log", xlim=(150, LENGTHS[-1]), ylim=(1e-6, 1e5))
     ax.axhspan(max(starts), 1e5, color="0.88", linewidth=0, zorder=0)
     ax.axhspan(min(starts), max(starts), color="0.95", linewidth=0, zorder=0)
     ax.text(0.97, 0.97, "vacuous: no better than standing still", transform=ax.transAxes,
