@@ -6,8 +6,9 @@ communication complexity. arXiv 1912.12844, 2019. Worker k keeps a drift v_k, at
     x_k <- x_k - eta (g_k(x_k) - v_k)
     every I steps:  v_k <- v_k + (xbar - x_k)/(sum of the round's eta),   x_k <- xbar
 
-The v_k add up to 0. With all workers and eta_g = 1 it is SCAFFOLD's option II, v_k = c_k - c, at
-one vector each way.
+With warm-up (VRL-SGD-W) the first period has one step, so that v_k = g_k(x_1) - mean g(x_1) from
+then on; it is taken before t = 1, on the initial batch. The v_k add up to 0. Without warm-up, with
+all workers and eta_g = 1, it is SCAFFOLD's option II, v_k = c_k - c, at one vector each way.
 
 Paper: sec: Intro.
 """
@@ -19,7 +20,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
-from stemtheory.algorithms.entry import Entry, Facts, Options, capped
+from stemtheory.algorithms.entry import Entry, Facts, Option, Options, capped
+from stemtheory.errors import truth
 from stemtheory.oracle import Problem
 from stemtheory.schedule import Schedule, fedavg_curve
 
@@ -34,18 +36,33 @@ class VrlState(NamedTuple):
 
 @dataclass(frozen=True)
 class VrlSgd:
-    """VRL-SGD, without the warm-up of its variant VRL-SGD-W."""
+    """VRL-SGD; ``warm_up`` makes it VRL-SGD-W."""
 
-    initial_batch = False
+    warm_up: bool = False
+
     gradients_per_step = 1
     vectors_per_round = 1
     exchanges_per_round = 1
-    initial_vectors = 0
     round = Round(1)
 
+    @property
+    def initial_batch(self) -> bool:
+        """Whether B samples are drawn at x_1: for the first period of the warm-up."""
+        return self.warm_up
+
+    @property
+    def initial_vectors(self) -> int:
+        """The x_k that are averaged at the end of that period."""
+        return 1 if self.warm_up else 0
+
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> VrlState:
-        """Return the state at t = 1, without drift."""
-        return VrlState(x, 0 * x, 0.0)
+        """Return the state at t = 1: without drift, or behind a period of one step."""
+        start = VrlState(x, 0 * x, 0.0)
+        if not self.warm_up:
+            return start
+        return self.synchronise(
+            problem, self.local_step(problem, start, Step(0, eta, 1.0, True), minibatch)
+        )
 
     def start_round(
         self, problem: Problem, state: VrlState, step: Step, chance: Chances
@@ -79,7 +96,8 @@ ENTRIES = (
         "vrl-sgd",
         "local SGD without its drift: SCAFFOLD at one vector each way",
         fedavg_curve,
-        build=lambda options: VrlSgd(),
+        build=lambda options: VrlSgd(options["warm_up"]),
+        options={"warm_up": Option(False, truth, "a first period of one step, on B samples")},
         theory=theory,
         needs="a state per worker; nothing of zeta",
         promises="eps^-2 samples, eps^-1 rounds",

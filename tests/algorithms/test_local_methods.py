@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import load_problem
+from stemtheory import load_problem, simulate
 from stemtheory.algorithms.local_momentum import LocalMomentum
 from stemtheory.algorithms.slowmo import SlowMo
 from stemtheory.algorithms.vrl_sgd import VrlSgd
@@ -121,3 +121,34 @@ class FromTheMean(SlowMo):
 def test_slowmo(alpha: float, beta: float) -> None:
     assert slow_error(SlowMo(alpha, beta)) < 1e-12
     assert slow_error(FromTheMean(alpha, beta)) > 1e-3
+
+
+def warm_up_error(algorithm: Any) -> float:
+    """Return how far x and v at t = 1 are from one synchronised step of gradient descent."""
+    problem = load_problem("cosine", K=4, dim=3, sigma=0.0)
+    start = np.full((2, 4, 3), 1.1)
+    before = run(problem, algorithm, I, I, eta=0.05)[0].before
+    own = problem.gradient(start)
+    mean = bar(own)[..., None, :]
+    return max(gap(before.v, own - mean), gap(before.x, start - 0.05 * mean))
+
+
+class OnlyAveraged(VrlSgd):
+    """A warm-up that averages x and forgets what it is for."""
+
+    def init(self, problem: Any, x: Any, eta: float, minibatch: Any) -> Any:
+        return super().init(problem, x, eta, minibatch)._replace(v=0 * x)
+
+
+def test_the_warm_up_is_a_period_of_one_step() -> None:
+    assert warm_up_error(VrlSgd(warm_up=True)) < 1e-14
+    assert warm_up_error(OnlyAveraged(warm_up=True)) > 1e-2
+    assert warm_up_error(VrlSgd()) > 1e-2
+
+
+def test_the_warm_up_is_counted() -> None:
+    run_of: dict[str, Any] = {"T": 8, "b": 2, "I": I, "replicates": 2, "backend": "numpy"}
+    plain = simulate(PROBLEM, "vrl-sgd", **run_of).counts
+    warm = simulate(PROBLEM, "vrl-sgd", B=3, algorithm_options={"warm_up": True}, **run_of).counts
+    assert warm.samples_per_worker == plain.samples_per_worker + 3 == 8 * 2 + 3
+    assert (warm.vectors_up, plain.vectors_up) == (3, 2)
