@@ -82,10 +82,11 @@ def test_faults_are_found() -> None:
 
 
 @on_host
-def test_the_python_example() -> None:
-    (code,) = blocks("python")
-    (expected,) = blocks("text")
-    assert 10 <= len([line for line in code.splitlines() if line]) <= 15
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_python_examples(which: int) -> None:
+    assert len(blocks("python")) == len(blocks("text")) == 2
+    code, expected = blocks("python")[which], blocks("text")[which]
+    assert len([line for line in code.splitlines() if line]) <= 15
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
