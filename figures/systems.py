@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from stemtheory.drawing import Figure, Progress, drawable, plain_log_axes
 from stemtheory.experiment.stored import stored_sweep, swept
@@ -40,6 +40,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "fedpd": {"color": "0.15", "marker": "X", "linestyle": (0, (2, 2))},
     "stem": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
 }
+REST = "others, in the table"
 OTHERS: dict[str, Any] = {"color": "0.72", "linewidth": 0.8, "zorder": 1}
 AT = {
     "zeta": "$I$ = 16, $K$ = 4",
@@ -87,6 +88,8 @@ def draw(data: Systems, figure: Canvas) -> None:
             if r == len(COSTS) - 1:
                 ax.set_xlabel(TITLES[against])
     handles, labels = grid[0, 0].get_legend_handles_labels()
+    last = sorted(range(len(labels)), key=lambda i: labels[i] == REST)
+    handles, labels = [handles[i] for i in last], [labels[i] for i in last]
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
 
 
@@ -98,13 +101,13 @@ def _panel(data: Systems, ax: Axes, against: str, cost: str) -> None:
     ticks = sorted({row.x for rows in lines.values() for row in rows})
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     grey, places = False, Counter[float]()
     for label, rows in lines.items():
         x, y = np.array([[row.x, getattr(row, cost)] for row in rows]).reshape(-1, 2).T
         good = drawable(x, y)
         style = STYLES.get(label, OTHERS)
-        name = NAMES[label] if label in STYLES else None if grey else "others, in the table"
+        name = NAMES[label] if label in STYLES else None if grey else REST
         grey = grey or label not in STYLES
         look: dict[str, Any] = {"linewidth": 1.2, "markersize": 5, **style}
         ax.plot(x[good], y[good], label=name, **look)
@@ -117,6 +120,9 @@ def _panel(data: Systems, ax: Axes, against: str, cost: str) -> None:
             "markerfacecolor": "none",
         }
         ax.plot([row.x], [getattr(row, cost)], "o", markeredgewidth=1, zorder=5, **ring)
+    if places:  # room for the marks at the top
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high * (high / low) ** 0.2)
     if against == "epsilon":
         ax.invert_xaxis()
 
@@ -168,6 +174,17 @@ def _range(xs: list[float]) -> str:
     return f"{xs[0]:g}" if len(xs) == 1 else f"{xs[0]:g} to {xs[-1]:g}"
 
 
+def _missing(rows: list[Row]) -> list[str]:
+    """Name the systems that do not get there, each with its places."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        found.setdefault(NAMES[row.label], {}).setdefault(row.against, []).append(f"{row.x:g}")
+    return [
+        f"{name} at " + " and ".join(f"{axis} = {', '.join(xs)}" for axis, xs in places.items())
+        for name, places in found.items()
+    ]
+
+
 def caption(data: Systems) -> str:
     """Return what is seen and what is not claimed."""
     problem, epsilon = shown_problem(data), data.epsilon()
@@ -175,7 +192,7 @@ def caption(data: Systems) -> str:
     missing = [
         r for r in shown if r.eta is None and (r.against == "epsilon" or r.epsilon == epsilon)
     ]
-    lost = ", ".join(dict.fromkeys(f"{NAMES[r.label]} ({r.against} = {r.x:g})" for r in missing))
+    lost = "; ".join(_missing(missing))
     overhead = float(np.median([r.overhead for r in shown if r.overhead is not None]))
     edge = sum(r.at_edge for r in shown)
     told = "; ".join(
