@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
 
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.drawing import Progress
@@ -47,14 +49,15 @@ PREMISES = {
 class TunedRow(NamedTuple):
     """One exponent: of ``cost`` (samples or rounds), by rule, system and problem.
 
-    ``exponent`` and ``ci95`` are None, and ``reason`` says why, where fewer than three epsilons
-    were reached.
+    ``claimed`` is the row's. ``exponent`` and ``ci95`` are None, and ``reason`` says why, where
+    fewer than three epsilons were reached.
     """
 
     rule: str
     cost: str
     label: str
     problem: str
+    claimed: float
     exponent: float | None
     ci95: tuple[float, float] | None
     verdict: str
@@ -82,6 +85,7 @@ def _rows(fits: Iterable[Fit]) -> Iterable[TunedRow]:
             cost,
             str(group["label"]),
             str(group["problem"]),
+            fit.theory,
             fit.exponent,
             fit.ci95,
             fit.verdict,
@@ -124,6 +128,37 @@ def premises(row: str, *, here: bool) -> str:
         labels = LAWS[row, None][1]
         found = "; ".join(f"{NAMES[label]}: {ALGORITHMS[label].needs}" for label in labels)
     return f"{found} (not covered by our claims)"
+
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73")
+MARKERS = "os^"
+LAW_NAMES = {
+    CONSTANT: "$b, I$ fixed",
+    LOCAL: "$I = \\epsilon^{-1/2}$",
+    BATCH: "$b = \\epsilon^{-1/2}$",
+    PROX: "$I = 1/\\epsilon$",
+}
+
+
+def draw(ax: Axes, rows: Sequence[TunedRow], cost: str) -> None:
+    """Draw the exponents of one cost, a line for each system and law, beside those claimed."""
+    own = [r for r in rows if r.cost == cost]
+    places = list(dict.fromkeys((r.rule, r.label) for r in own))
+    problems = list(dict.fromkeys(r.problem for r in own))
+    for r in own:
+        i, at = problems.index(r.problem), places.index((r.rule, r.label))
+        ax.plot([r.claimed] * 2, [at - 0.4, at + 0.4], color="0.1", linewidth=2, zorder=3)
+        if r.exponent is None or r.ci95 is None:
+            continue
+        y = at + 0.22 * (i - (len(problems) - 1) / 2)
+        bars = [[r.exponent - r.ci95[0]], [r.ci95[1] - r.exponent]]
+        style: dict[str, Any] = {"color": COLOURS[i % 3], "marker": MARKERS[i % 3]}
+        ax.errorbar([r.exponent], [y], xerr=bars, elinewidth=1, capsize=0, markersize=4.5, **style)
+    for i, problem in enumerate(problems):
+        ax.plot([], [], MARKERS[i % 3], color=COLOURS[i % 3], label=f"tuned, {problem}")
+    ax.plot([], [], color="0.1", linewidth=2, label="the row's claim")
+    ax.set_yticks(range(len(places)), [f"{NAMES[x]}, {LAW_NAMES[rule]}" for rule, x in places])
+    ax.set(xlim=(-2.9, -0.4), ylim=(len(places) + 0.9, -0.6), xlabel="exponent of $\\epsilon$")
 
 
 def reasons(rows: Iterable[TunedRow]) -> list[str]:

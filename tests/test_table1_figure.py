@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stemtheory.drawing import draw_figures, figure_entry
+from stemtheory.drawing import draw_figures, figure_entry, render
 from stemtheory.figures import table1
 from stemtheory.figures._table1_tuned import LAWS, NOT_MEASURED, TunedRow, cell, premises
 from stemtheory.figures.table1 import Exponents, Measured
@@ -80,7 +80,9 @@ def tuned_rows(**change: float | None) -> tuple[TunedRow, ...]:
                     ends = None if v is None else (v - 0.2, v + 0.2)
                     reason = "2 distinct points, fewer than 3" if v is None else ""
                     verdict = "consistent" if v else "not-estimable"
-                    found.append(TunedRow(law, cost, label, problem, v, ends, verdict, reason))
+                    found.append(
+                        TunedRow(law, cost, label, problem, -2.0, v, ends, verdict, reason)
+                    )
     return tuple(found)
 
 
@@ -111,3 +113,12 @@ def test_what_is_not_estimable_says_so_and_why(data: Exponents) -> None:
 def test_a_quick_table_says_what_would_measure_the_rest(data: Exponents) -> None:
     assert cell((), "SCAFFOLD", None, "samples") == NOT_MEASURED
     assert "stemtheory sweep systems" in table1.caption(data)
+
+
+def test_the_picture_has_the_tuned_exponents_where_there_are_any(data: Exponents) -> None:
+    entry = figure_entry("table1")
+    planted = dataclasses.replace(data, tuned=tuned_rows(fedpd=None))
+    with_them, without = (render(entry, d, "svg").decode() for d in (planted, data))
+    for text in ("tuned, cosine", "the row's claim", "FedProx, "):
+        assert text in with_them
+        assert text not in without
