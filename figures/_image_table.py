@@ -49,7 +49,7 @@ def table(data: Comparison) -> Table:
 
 def _row(line: Line, target: float) -> tuple[Value, ...]:
     history = line.history
-    numbers = (*line.final, *line.final_loss, samples_to(line, target))
+    numbers = (*line.final[:2], *line.final_loss[:2], samples_to(line, target))
     finals = [float(value) for value in history.accuracy[:, -1]]
     return (
         line.row,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from stemtheory.drawing import Progress, writable_folder
 from stemtheory.errors import UsageError
 from stemtheory.image_problem import ImageProblem
 from stemtheory.images import History, PerEpoch, Training, train
+from stemtheory.over_seeds import Measured, over_seeds
 from stemtheory.schedule import Constant, Schedule
 
 SEED = 0
@@ -65,14 +66,14 @@ class Line(NamedTuple):
     history: History
 
     @property
-    def final(self) -> tuple[float, float]:
+    def final(self) -> Measured:
         """Mean final test accuracy of the seeds that did not diverge, and its standard error."""
-        return mean_and_error(self.history.accuracy[:, -1])
+        return over_seeds(self.history.accuracy[:, -1])
 
     @property
-    def final_loss(self) -> tuple[float, float]:
+    def final_loss(self) -> Measured:
         """Mean final training loss likewise."""
-        return mean_and_error(self.history.loss[:, -1])
+        return over_seeds(self.history.loss[:, -1])
 
 
 @dataclass(frozen=True)
@@ -93,18 +94,9 @@ class Comparison:
         return next(x for x in self.lines if (x.row, x.name, x.I) == (row, name, at))
 
 
-def mean_and_error(values: Any) -> tuple[float, float]:
-    """Return mean and standard error over the finite values; NaN where there are too few."""
-    good = np.asarray(values)[np.isfinite(values)]
-    if len(good) == 0:
-        return math.nan, math.nan
-    error = float(good.std(ddof=1) / math.sqrt(len(good))) if len(good) > 1 else math.nan
-    return float(good.mean()), error
-
-
-def difference(one: Line, other: Line) -> tuple[float, float]:
+def difference(one: Line, other: Line) -> Measured:
     """Return the mean difference of final test accuracies over common seeds, and its error."""
-    return mean_and_error(one.history.accuracy[:, -1] - other.history.accuracy[:, -1])
+    return over_seeds(one.history.accuracy[:, -1] - other.history.accuracy[:, -1])
 
 
 def samples_to(line: Line, target: float) -> float:
@@ -182,7 +174,7 @@ def lacks(figure: int, mode: str) -> str | None:
 
 def problem_of(case: Case) -> ImageProblem:
     """Return the problem of a case, in float32."""
-    made = load_problem(case.problem, K=case.K, dim=None, **case.dials)  # type: ignore[arg-type]
+    made = load_problem(case.problem, K=case.K, **case.dials)
     assert isinstance(made, ImageProblem)
     return made.place(numpy_backend("figures of images"), np.dtype(np.float32))
 
@@ -305,7 +297,7 @@ def compare(figure: int, mode: str, progress: Progress) -> Comparison:
 
 @dataclass(frozen=True)
 class _Runner:
-    """Runs one algorithm after the other on the same problem."""
+    """Runs one algorithm after the other on the same problem; what rows share is run once."""
 
     case: Case
     problem: ImageProblem
@@ -313,6 +305,7 @@ class _Runner:
     rounds: int
     folder: Path | None
     progress: Progress
+    done: dict[tuple[object, ...], History] = field(default_factory=dict)
 
     def attempt(self, algorithm: str, schedule: Schedule) -> float:
         """Return the training loss after a third of the rounds, on the seed for tuning."""
@@ -328,6 +321,12 @@ class _Runner:
 
     def _train(self, training: Training, prefix: str = "") -> History:
         """Return the history of a training; with a folder it is kept there and goes on from it."""
+        key = (prefix, training.algorithm, training.schedule)
+        if key not in self.done:
+            self.done[key] = self._trained(training, prefix)
+        return self.done[key]
+
+    def _trained(self, training: Training, prefix: str) -> History:
         if self.folder is None:
             return train(self.problem, training)
         numbers = "-".join(f"{v:g}" for v in training.schedule.parameters().values())

@@ -167,7 +167,7 @@ def values(panel: Panel, mode: str) -> tuple[float, ...]:
 
 
 def _problem(classes: int) -> ImageProblem:
-    made = load_problem("softmax_regression", K=K, dim=None, data="digits", classes=classes)  # type: ignore[arg-type]
+    made = load_problem("softmax_regression", K=K, data="digits", classes=classes)
     assert isinstance(made, ImageProblem)
     return made.place(numpy_backend("figures of images"), np.dtype(np.float32))
 

@@ -81,9 +81,9 @@ def test_figures_are_drawn_with_runs_missing(figure: int, lost: tuple[int, ...])
 def test_the_caption_says_in_numbers_what_reproduces() -> None:
     text = panels.caption(comparison(2, FINALS))
     assert "STEM (kappa 0.1, cbar 1) 91.0 ± 0.6" in text
-    assert "with the paper's step sizes: reproduced (+9.7 ± 0.3 points over FedAvg" in text
-    assert "+7.0 ± 0.6 points over SCAFFOLD, paired by seed)" in text
-    assert "FedAvg on STEM's own schedule +0.0 ± 0.3 points" in text
+    assert "with the paper's step sizes: reproduced (+9.67 ± 0.33 points over FedAvg" in text
+    assert "+7.00 ± 0.58 points over SCAFFOLD, paired by seed)" in text
+    assert "FedAvg on STEM's own schedule +0.00 ± 0.29 points" in text
     assert "Deviations" in text
     assert "Not claimed" in text
     swapped = panels.caption(comparison(2, {**FINALS, STEM: FINALS[FEDAVG]}))
