@@ -185,7 +185,8 @@ LENGTH = {
 
 def caption(data: Comparison) -> str:
     """Return settings, deviations, and in numbers what reproduces and what does not."""
-    return " ".join([_settings(data), *_finals(data), *_verdict(data), _deviations(data)])
+    told = [_settings(data), *_finals(data), *_verdict(data), _deviations(data), _estimated(data)]
+    return " ".join(told)
 
 
 def _settings(data: Comparison) -> str:
@@ -263,6 +264,14 @@ def _reached(data: Comparison) -> str:
     return (
         f"Samples per worker until {100 * target:.0f} per cent (median of the seeds), I ="
         f" {data.case.local[0]} against {data.case.local[1]}: {'. '.join(told)}."
+    )
+
+
+def _estimated(data: Comparison) -> str:
+    met = data.met
+    return (
+        "Largest values met along a run of STEM, estimates from below, no constants:"
+        f" L {met.L:.2g}, sigma {met.sigma:.2g}, zeta {met.zeta:.2g}."
     )
 
 

@@ -26,7 +26,8 @@ from stemtheory.data import available, missing
 from stemtheory.drawing import Progress, writable_folder
 from stemtheory.errors import UsageError
 from stemtheory.image_problem import ImageProblem
-from stemtheory.images import History, PerEpoch, Training, train
+from stemtheory.images import History, PerEpoch, Training, estimates, train
+from stemtheory.oracle import Constants
 from stemtheory.over_seeds import Measured, over_seeds
 from stemtheory.schedule import Constant, Schedule
 
@@ -62,8 +63,16 @@ class Line(NamedTuple):
     row: str
     name: str
     I: int
-    steps: str
+    schedule: Schedule
     history: History
+
+    @property
+    def steps(self) -> str:
+        """The step size in a few words."""
+        p = self.schedule.parameters()
+        if self.name in (STEM, BORROWED):
+            return f"kappa {p['kappa']:g}, cbar {p['cbar']:g}"
+        return f"step {self.schedule.eta(1.0):g}"
 
     @property
     def final(self) -> Measured:
@@ -87,6 +96,7 @@ class Comparison:
     per_worker: tuple[int, int]
     dim: int
     lines: tuple[Line, ...]
+    met: Constants
 
     def line(self, row: str, name: str, I: int | None = None) -> Line:
         """Return the curve of an algorithm in a row, at the first I unless given."""
@@ -257,14 +267,6 @@ def schedules(tuned: Tuned) -> dict[str, Schedule]:
     }
 
 
-def describe(name: str, schedule: Schedule) -> str:
-    """Return the step size in a few words."""
-    p = schedule.parameters()
-    if name in (STEM, BORROWED):
-        return f"kappa {p['kappa']:g}, cbar {p['cbar']:g}"
-    return f"step {schedule.eta(1.0):g}"
-
-
 # -- runs
 
 
@@ -281,9 +283,8 @@ def compare(figure: int, mode: str, progress: Progress) -> Comparison:
         progress(f"paper_figure{figure}: tuning step sizes at I = {I}")
         for row, tuned in tune(case, run.attempt, epoch).items():
             for name, schedule in schedules(tuned).items():
-                steps = describe(name, schedule)
-                progress(f"paper_figure{figure}: {name} ({steps}) at I = {I}, {row}")
-                lines.append(Line(row, name, I, steps, run.whole(ALGORITHM[name], schedule)))
+                progress(f"paper_figure{figure}: {name} at I = {I}, {row}")
+                lines.append(Line(row, name, I, schedule, run.whole(ALGORITHM[name], schedule)))
     return Comparison(
         figure,
         mode,
@@ -292,7 +293,15 @@ def compare(figure: int, mode: str, progress: Progress) -> Comparison:
         (problem.size, int(problem.test_labels.shape[1])),
         problem.dim,
         tuple(lines),
+        _met(problem, case, next(line for line in lines if line.name == STEM), progress),
     )
+
+
+def _met(problem: ImageProblem, case: Case, line: Line, progress: Progress) -> Constants:
+    """Return the largest L, sigma and zeta met along a third of a run of STEM."""
+    progress("estimating L, sigma and zeta along a run of STEM")
+    rounds = max(1, case.rounds[0] // 3)
+    return estimates(problem, Training("stem", line.schedule, rounds, line.I, case.b), points=2)
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,9 @@ def along(problem: Oracle, points: Sequence[Any], gap: bool = True) -> Constants
         here = np.broadcast_to(x, (problem.K, problem.dim))
         g = problem.gradient(here)
         sigma = max(sigma, math.sqrt(float(problem.noise_variance(here).max())))
-        apart = g[:, None] - g[None]
-        zeta = max(zeta, math.sqrt(float((apart * apart).sum(axis=-1).max())))
+        # one worker against all at a time: all pairs of a network at once fill the memory
+        apart = (float(((g - one) ** 2).sum(axis=-1).max()) for one in g)
+        zeta = max(zeta, math.sqrt(max(apart)))
         down = g.mean(axis=0)
         length = math.sqrt(float((down * down).sum()))
         if length > 0:

@@ -38,8 +38,8 @@ def percent(share: Measured) -> str:
     """Return a share and its standard error in per cent."""
     if share.seeds == 0:
         return "none"
-    mean = f"{100 * share.mean:.1f}"
-    return f"{mean} ± {100 * share.error:.1f}" if share.seeds > 1 else mean
+    mean = f"{100 * share.mean:.2f}"
+    return f"{mean} ± {100 * share.error:.2f}" if share.seeds > 1 else mean
 
 
 def points(lead: Measured) -> str:
