@@ -169,7 +169,7 @@ def _full(figure: int, b: int, classes: int) -> Case:
         )
     train, test = (540, 80) if figure == 5 else (490, 90)
     dials: dict[str, Any] = {"data": data, "layers": "cifar" if data == "cifar10" else "mnist"}
-    dials |= {"train": train, "test": test, "classes": classes}
+    dials |= {"shrink": 1, "train": train, "test": test, "classes": classes}
     rounds = (64, 8) if figure == 5 else (60,)
     return Case("cnn", dials, 100, b, PAPER_I[figure], rounds, 4, (0, 1, 2), 0.75)
 

@@ -105,7 +105,7 @@ class RestrictedUnpickler(pickle.Unpickler):
         found = _STAND_INS.get((module.replace("numpy.core", "numpy._core"), name))
         if found is None:
             raise UsageError(
-                f"the pickled batch asks for {module}.{name}, but only NumPy arrays and plain"
+                f"this batch asks for {module}.{name}, but only NumPy arrays and plain"
                 " containers are read: take the file from its original source, or the binary"
                 " batches."
             )
@@ -129,7 +129,7 @@ class _Dtype:
         dtype = np.dtype(self.code).newbyteorder(self.order)
         if dtype.kind not in "uifb":
             raise UsageError(
-                f"the pickled batch holds an array of {dtype}, but only numbers are read:"
+                f"this batch holds an array of {dtype}, but only numbers are read:"
                 " take the file from its original source."
             )
         return dtype
@@ -149,7 +149,7 @@ class _Array:
     def fill(self, content: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> _Array:
         """Return this after taking the numbers from ``content``."""
         if not (isinstance(dtype, _Dtype) and isinstance(content, bytes | bytearray)):
-            raise UsageError("the pickled batch holds an array of objects: numbers only are read.")
+            raise UsageError("this batch holds an array of objects: numbers only are read.")
         flat = np.frombuffer(content, dtype.resolve())
         self.values = flat.reshape(tuple(int(n) for n in shape), order=order)
         return self
@@ -163,7 +163,7 @@ def _from_buffer(content: Any, dtype: Any, shape: Any, order: Any, *axes: Any) -
 def _encode(text: str, encoding: str) -> bytes:
     """Return bytes that Python 3 wrote into a protocol 2 pickle as latin-1 text."""
     if encoding not in ("latin1", "latin-1"):
-        raise UsageError(f"the pickled batch asks for the encoding {encoding}: latin1 is read.")
+        raise UsageError(f"this batch asks for the encoding {encoding}: latin1 is read.")
     return str(text).encode("latin1")
 
 
@@ -188,7 +188,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def unpickle(content: bytes, where: object = "the pickled batch") -> Any:
+def unpickle(content: bytes, where: object = "pickle") -> Any:
     """Return what a pickle of arrays and plain containers holds.
 
     Raises
@@ -198,8 +198,8 @@ def unpickle(content: bytes, where: object = "the pickled batch") -> Any:
     """
     try:
         return _plain(RestrictedUnpickler(io.BytesIO(content), encoding="bytes").load())
-    except UsageError:
-        raise
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
     except Exception as error:  # a torn pickle fails in as many ways as there are opcodes
         raise UsageError(
             f"{where} is torn or no pickled batch ({type(error).__name__}): fetch it again, whole."

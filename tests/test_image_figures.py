@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import data
+from stemtheory import data, image_problem, replication
 from stemtheory.catalogue import names
 from stemtheory.drawing import draw_figures, figure_entry, render
 from stemtheory.errors import UsageError
@@ -33,6 +33,7 @@ from stemtheory.figures._images import (
 from stemtheory.images import History, PerEpoch, _Run
 from stemtheory.oracle import Constants
 from stemtheory.schedule import Constant, Schedule
+from tests.images_toy import toy
 
 FIGURES = (2, 3, 4, 5)
 
@@ -119,8 +120,10 @@ def test_samples_to_a_target() -> None:
     assert images.samples_to(line, 0.99) == math.inf
 
 
-def test_the_table_holds_every_curve_and_every_seed() -> None:
-    rows = list(csv.DictReader(panels.table(comparison(5, FINALS, lost=(1,))).csv().splitlines()))
+def test_the_table_holds_every_curve_and_every_seed(tmp_path: Path) -> None:
+    data_of = comparison(5, FINALS, lost=(1,))
+    text = panels.table(data_of).csv()
+    rows = list(csv.DictReader(text.splitlines()))
     assert len(rows) == len(ROWS) * 2 * len(NAMES)
     first = rows[0]
     assert (first["row"], first["algorithm"], first["I"]) == (PAPER_ROW, STEM, "16")
@@ -129,6 +132,11 @@ def test_the_table_holds_every_curve_and_every_seed() -> None:
     assert first["lost"] == "1"
     assert float(first["samples_to_target"]) == 1500.0  # 0.9 and 0.92 reach 0.85 at the end
     assert rows[2]["samples_to_target"] == ""  # SCAFFOLD never does
+    # and the replication report reads the same leads from it
+    (tmp_path / "table.csv").write_text(text, encoding="utf-8")
+    found = replication.lead(replication.read(tmp_path / "table.csv"), TUNED_ROW, SCAFFOLD, 128)
+    stem, rival = (data_of.line(TUNED_ROW, name, 128) for name in (STEM, SCAFFOLD))
+    assert found == images.difference(stem, rival)
 
 
 # -- tuning
@@ -191,6 +199,23 @@ def test_full_runs_have_the_paper_s_sizes(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(images, "available", lambda name: name == "fashion-mnist")
     assert images.case_of(5, "full").dials["data"] == "fashion-mnist"
     assert images.case_of(2, "full").dials["layers"] == "mnist"
+
+
+@pytest.mark.parametrize(("figure", "dim"), [(2, 62_006), (3, 62_006), (4, 62_006), (5, 21_840)])
+def test_full_runs_train_the_paper_s_networks(
+    figure: int, dim: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On images of the size that the files have: nothing is shrunk on the way."""
+
+    def whole(name: str, folder: object, *, shrink: int) -> data.Images:
+        assert (folder, shrink) == (None, 1)
+        return toy({"cifar10": (3, 32, 32), "mnist": (1, 28, 28)}[name], n=100)
+
+    monkeypatch.setattr(images, "available", lambda name: True)
+    monkeypatch.setattr(image_problem, "load_images", whole)
+    case = images.case_of(figure, "full")
+    small = case._replace(K=2, dials={**case.dials, "train": 20, "test": 10})
+    assert images.problem_of(small).dim == dim
 
 
 @pytest.mark.parametrize("mode", ["quick", "default", "full"])
