@@ -14,15 +14,18 @@ Paper: sec: Experiments, Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg
 from __future__ import annotations
 
 import hashlib
+import importlib
+import importlib.util
 import io
 import json
 import os
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -64,7 +67,7 @@ def train(
     """
     run = _Run(problem, training, threads or os.cpu_count() or 1, chunk, visit)
     name = f"{training.algorithm} on {problem.dials.get('data', problem.name)}"
-    with run.pool, np.errstate(all="ignore"):
+    with run.pool, single_threaded_products(), np.errstate(all="ignore"):
         done = run.resume(checkpoint)
         if not done:
             run.begin()
@@ -79,6 +82,19 @@ def train(
         return run.history()
 
 
+def single_threaded_products() -> AbstractContextManager[object]:
+    """Return a context in which a matrix product has one thread, where threadpoolctl is installed.
+
+    The workers have threads already; those of the products would compete with them (five times the
+    CPU time, measured), and sums would depend on their number. It comes with scikit-learn; without
+    it OMP_NUM_THREADS=1 does the same.
+    """
+    if importlib.util.find_spec("threadpoolctl") is None:
+        return nullcontext()
+    limits = importlib.import_module("threadpoolctl").threadpool_limits
+    return cast("AbstractContextManager[object]", limits(limits=1, user_api="blas"))
+
+
 def estimates(problem: ImageProblem, training: Training, points: int = 4) -> Constants:
     """Return the largest L, sigma and zeta met along a run of the first seed: none is exact.
 
@@ -88,7 +104,8 @@ def estimates(problem: ImageProblem, training: Training, points: int = 4) -> Con
     visited: list[Any] = []
     watched = replace(training, seeds=training.seeds[:1], every=every, gradient=False)
     train(problem, watched, visit=lambda _, x: visited.append(x[0]))
-    return along(problem, [x for x in visited if np.isfinite(_host(x)).all()])
+    with single_threaded_products():
+        return along(problem, [x for x in visited if np.isfinite(_host(x)).all()])
 
 
 class _Run:

@@ -94,6 +94,20 @@ def test_threads_change_nothing_and_chunks_only_rounding(algorithm: str) -> None
         np.testing.assert_array_equal(cut.draws, whole.draws)
 
 
+def test_products_have_one_thread_during_a_run_and_all_of_them_after_it() -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+
+    def threads() -> list[int]:
+        found = threadpoolctl.threadpool_info()
+        return [one["num_threads"] for one in found if one["user_api"] == "blas"]
+
+    before, seen = threads(), []
+    assert before
+    train(toy_problem(0), training(), visit=lambda *_: seen.append(threads()))
+    assert seen == [[1] * len(before)] * 4
+    assert threads() == before
+
+
 def test_seeds_do_not_depend_on_each_other() -> None:
     problem = toy_problem(1)
     both, alone = train(problem, training()), train(problem, training(seeds=(5,)))
