@@ -1,6 +1,7 @@
-"""Writes what is generated: docs/findings.md, and the case files of expected failures.
+"""Writes what is generated: two pages of docs/, and the case files of expected failures.
 
-Run it after a change of a claim: ``python docs/build.py``. Tests fail when either is stale.
+Run it after a change of a claim, and after new tables in docs/replication/ or a new benchmark of
+the networks on images: ``python docs/build.py``. Tests fail when one of them is stale.
 """
 
 from __future__ import annotations
@@ -8,19 +9,24 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from stemtheory import findings
+from stemtheory import findings, replication
 from stemtheory.claims import casefiles
 
 DOCS = Path(__file__).resolve().parent
+BENCHMARK = DOCS.parent / "benchmarks/results/images.json"
 
 
 def main() -> None:
-    """Write the page and the case files."""
+    """Write the pages and the case files."""
     written = casefiles.build()
-    template = (DOCS / "findings.template.md").read_text(encoding="utf-8")
-    page = DOCS / "findings.md"
-    page.write_text(findings.fill(template, findings.values()), encoding="utf-8")
-    sys.stdout.write(f"{page.name} and {len(written)} case files\n")
+    pages = {
+        "replication": replication.values(DOCS / "replication", BENCHMARK),
+        "findings": findings.values(),
+    }
+    for name, values in pages.items():
+        template = (DOCS / f"{name}.template.md").read_text(encoding="utf-8")
+        (DOCS / f"{name}.md").write_text(findings.fill(template, values), encoding="utf-8")
+    sys.stdout.write(f"{len(pages)} pages and {len(written)} case files\n")
 
 
 if __name__ == "__main__":

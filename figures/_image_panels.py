@@ -73,7 +73,9 @@ def _panel(data: Comparison, row: str, column: int, ax: Axes) -> None:
         ax.set_ylim(top=_highest_loss(data, row))
         ax.set_ylabel("training loss")
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        ax.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if _first(value) else "")
+        low, high = ax.get_ylim()
+        shown = "123456789" if high < 6 * low else "25"  # few decades need more marks with numbers
+        ax.yaxis.set_minor_formatter(lambda v, _: f"{v:g}" if f"{v:e}"[0] in shown else "")
     else:
         ax.set_ylabel("test accuracy")
         ax.set_ylim(*_limits(data, row))
@@ -87,11 +89,6 @@ def _axis(data: Comparison, column: int) -> str:
     if column == 0 and data.figure != 5:
         return "communication rounds"
     return "gradient evaluations per worker" if column == 2 else "samples per worker"
-
-
-def _first(value: float) -> bool:
-    """Whether a minor tick of a logarithmic axis starts with 2 or 5."""
-    return f"{value:e}"[0] in "25"
 
 
 def _abscissa(data: Comparison, line: Line, column: int) -> Any:
