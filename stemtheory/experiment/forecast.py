@@ -13,6 +13,7 @@ from stemtheory.simulate import simulate
 
 # Seconds on the machine it was fitted on; only their proportions matter after the measurement.
 PER_CELL, PER_STEP, PER_ELEMENT = 2e-3, 45e-6, 25e-9
+PER_ELEMENT_FUSED = 4e-9
 
 
 class Forecast(NamedTuple):
@@ -26,6 +27,8 @@ class Forecast(NamedTuple):
 def weight(cell: Cell) -> float:
     """Return the predicted seconds of one cell on a machine of speed 1."""
     elements = cell.replicates * cell.task.K * cell.task.dim
+    if cell.method.engine == "fused":
+        return PER_CELL + cell.T * PER_ELEMENT_FUSED * elements
     groups = -(-elements * 8 // ARRAY_BYTES)
     return PER_CELL + cell.T * (PER_STEP * groups + PER_ELEMENT * elements)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from stemtheory import fused
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.errors import UsageError, choice
 from stemtheory.experiment.cells import OWN_COLUMN, Cell, Method, Pairs, Task, pairs
@@ -36,7 +37,10 @@ NO_CURVE = "b, I given"
 
 @dataclass(frozen=True)
 class Machine:
-    """What ``auto`` stands for in this sweep; it is settled once and kept in the store."""
+    """What ``auto`` stands for in this sweep; it is settled once and kept in the store.
+
+    Engine ``fused`` means: for cells from ``AUTO_WORK`` on that it can run, ``array`` for the rest.
+    """
 
     engine: str
     backend: str
@@ -121,7 +125,7 @@ class _Maker:
         run = {**self.fixed, **{name: own[name] for name in self.run_axes}}
         cell = Cell(
             task,
-            method,
+            _on_its_engine(method, task, sizes.T, run["replicates"]),
             sizes.T,
             sizes.b,
             sizes.I,
@@ -158,7 +162,7 @@ class _Maker:
             _group(s, "schedule_options"),
             s["x1"],
             s["dtype"],
-            self.machine.engine if s["engine"] == "auto" else s["engine"],
+            "array" if (s["engine"], self.machine.engine) == ("auto", "array") else s["engine"],
             self.machine.backend if s["backend"] == "auto" else s["backend"],
             s["noise_source"],
             s["per_sample"],
@@ -227,3 +231,33 @@ def _method(*fields: Any) -> Method:
         return method
     # On the host both sources are one; they must not make two cells of one run.
     return replace(method, noise_source="host")
+
+
+def _on_its_engine(method: Method, task: Task, T: int, replicates: int) -> Method:
+    """Return the method with engine ``auto`` settled, and the noise that the fused one draws.
+
+    Raises
+    ------
+    UsageError
+        If the fused engine was asked for and cannot run the cell.
+    """
+    if method.engine == "array":
+        return method
+    if method.engine == "auto" and T * replicates * task.K * task.dim < fused.AUTO_WORK:
+        return replace(method, engine="array")
+    reason = _no_kernel(method, task, T)
+    if reason is None:
+        return replace(method, engine="fused", noise_source="philox")
+    if method.engine == "fused":
+        raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
+    return replace(method, engine="array")
+
+
+def _no_kernel(method: Method, task: Task, T: int) -> str | None:
+    if method.backend != "numpy":
+        return f"it runs on the processor, and the backend is {method.backend}"
+    if method.per_sample:
+        return "it draws the mean of a minibatch at once, not sample by sample"
+    own = dict(method.algorithm_options)
+    algorithm = ALGORITHMS[method.algorithm].make(method.sync, method.sync_batch, own)
+    return fused.unsuited(task.load(), algorithm, T)

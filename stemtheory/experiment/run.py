@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from stemtheory import fused
 from stemtheory.backend import resolve
+from stemtheory.errors import UsageError
 from stemtheory.experiment import tables
 from stemtheory.experiment.cells import Cell
 from stemtheory.experiment.drive import CHUNK_SECONDS, drive
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = Path("results")
-ENGINE = "array"  # what auto stands for: it serves every problem and algorithm
 
 
 class Progress(NamedTuple):
@@ -185,6 +187,7 @@ def run_sweep(
     if dry_run:
         plan = forecast(missing, jobs)
     elif missing:
+        _refuse_uncompiled(missing, path)
         with Store.writing(path) as opened, Stop() as stop:
             opened.remember(spec.name, spec.mode, machine.engine, machine.backend)
             missing = _missing(cells, opened.statuses(), retry_failed)  # now nobody else writes
@@ -205,11 +208,29 @@ def run_sweep(
 def _stored(path: Path, spec: Spec) -> tuple[Machine, dict[str, str]]:
     """Return what ``auto`` stands for, and what is done; a store settles both."""
     if not path.exists():
-        return Machine(ENGINE, resolve("auto").name), {}
+        return this_machine(), {}
     with Store.reading(path) as store:
         known = store.machine(spec.name, spec.mode)
-        machine = Machine(*known) if known else Machine(ENGINE, resolve("auto").name)
+        machine = Machine(*known) if known else this_machine()
         return machine, store.statuses()
+
+
+def this_machine() -> Machine:
+    """Return what ``auto`` stands for here: large cells are compiled where there is numba."""
+    backend = resolve("auto")
+    compiles = backend.on_host and importlib.util.find_spec("numba") is not None
+    return Machine("fused" if compiles else "array", backend.name)
+
+
+def _refuse_uncompiled(missing: list[Cell], path: Path) -> None:
+    """Refuse cells of the fused engine where it is missing, before any of them fails."""
+    if not any(cell.method.engine == "fused" for cell in missing):
+        return
+    if reason := fused.missing():
+        raise UsageError(
+            f"large cells of {path} are for the fused engine, but {reason}: install it, or start"
+            " another store."
+        )
 
 
 def _missing(cells: dict[str, Cell], statuses: dict[str, str], retry: bool) -> list[Cell]:

@@ -12,10 +12,12 @@ import sys
 
 import numpy as np
 
+from stemtheory.algorithms.base import Algorithm
 from stemtheory.algorithms.fedavg import FedAvg
 from stemtheory.algorithms.stem import Stem
 from stemtheory.array_engine import Plan
 from stemtheory.errors import UsageError, whole
+from stemtheory.oracle import Problem
 from stemtheory.philox import MOST_ITERATIONS
 from stemtheory.separable import Separable
 
@@ -50,18 +52,22 @@ def choose(engine: str, plan: Plan, replicates: int, noise_source: str = "device
 
 def obstacle(plan: Plan, noise_source: str = "device") -> str | None:
     """Return why the fused engine cannot run a plan, whatever is installed, or None if it can."""
-    problem, algorithm = plan.problem, plan.algorithm
-    if not isinstance(problem, Separable) or not problem.separable:
-        return f"{problem.name} is not separable here"
-    if type(algorithm) not in (Stem, FedAvg):
-        return f"it has STEM and FedAvg, not {type(algorithm).__name__}"
     if not plan.backend.on_host:
         return "it runs on the processor, and the backend is a device"
     if plan.per_sample:
         return "it draws the mean of a minibatch at once, not sample by sample"
     if noise_source == "host":
         return "its noise is drawn inside the kernel, not on the host"
-    if plan.sizes.T > MOST_ITERATIONS:
+    return unsuited(plan.problem, plan.algorithm, plan.sizes.T)
+
+
+def unsuited(problem: Problem, algorithm: Algorithm, T: int) -> str | None:
+    """Return why the fused engine has no kernel for a problem and an algorithm, or None."""
+    if not isinstance(problem, Separable) or not problem.separable:
+        return f"{problem.name} is not separable here"
+    if type(algorithm) not in (Stem, FedAvg):
+        return f"it has STEM and FedAvg, not {type(algorithm).__name__}"
+    if T > MOST_ITERATIONS:
         return f"its noise is numbered up to T = {MOST_ITERATIONS}"
     return None
 
