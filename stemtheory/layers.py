@@ -114,18 +114,10 @@ def cross_entropy_gradient(logits: Any, labels: Any) -> Any:
 
 def onehot(labels: Any, classes: int) -> Any:
     """Return true where a sample has that class: labels [n, B] to [n, classes, B]."""
-    every = np.arange(classes, like=labels) if _is_host(labels) else _arange(labels, classes)
+    # 0, 1, ... on the device of the labels: a running sum of ones
+    every = np.cumsum(np.ones_like(labels, shape=(classes,)), axis=0) - 1
     return labels[:, None] == every[:, None]
 
 
 def _chosen(logits: Any, labels: Any) -> Any:
     return (logits * onehot(labels, logits.shape[1])).sum(axis=1)
-
-
-def _is_host(array: Any) -> bool:
-    return isinstance(array, np.ndarray)
-
-
-def _arange(like: Any, n: int) -> Any:
-    """Return 0..n-1 on the device of ``like``, by a running sum of ones."""
-    return np.cumsum(np.ones_like(like, shape=(n,)), axis=0) - 1
