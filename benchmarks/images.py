@@ -18,6 +18,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # before NumPy is imported
 
 import argparse
+import importlib.metadata
 import importlib.util
 import json
 import platform
@@ -141,13 +142,14 @@ def main() -> None:
     for name in args.cases.split(","):
         p = problem(name, args.K)
         for b in map(int, args.batches.split(",")):
-            best: dict[str, Any] = {}
+            by_chunk = {}
             for chunk in CHUNKS:
-                one = median(ours(p, b, chunk, stem=False), args.repeats)
-                print(f"{name:10} b {b:3} workers a call {chunk:3}: {one:.4f} s", flush=True)
-                if not best or one < best["seconds"]:
-                    best = {"case": name, "b": b, "K": args.K, "chunk": chunk, "seconds": one}
-            best["stem"] = median(ours(p, b, best["chunk"], stem=True), args.repeats)
+                by_chunk[chunk] = median(ours(p, b, chunk, stem=False), args.repeats)
+                print(f"{name:10} b {b:3} workers a call {chunk:3}: {by_chunk[chunk]:.4f} s")
+            chunk = min(by_chunk, key=by_chunk.__getitem__)
+            best: dict[str, Any] = {"case": name, "b": b, "K": args.K, "by_chunk": by_chunk}
+            best |= {"chunk": chunk, "seconds": by_chunk[chunk]}
+            best["stem"] = median(ours(p, b, chunk, stem=True), args.repeats)
             if torch:
                 best["torch"] = median(theirs(p, b), args.repeats)
                 best["ratio"] = round(best["seconds"] / best["torch"], 2)
@@ -159,6 +161,7 @@ def main() -> None:
             "numpy": np.__version__,
             "machine": platform.machine(),
             "cores": os.cpu_count(),
+            "torch": importlib.metadata.version("torch") if torch else None,
         }
         args.out.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
 

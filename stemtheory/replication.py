@@ -131,8 +131,9 @@ def floor_rows(found: list[Record]) -> Iterator[str]:
 def benchmark_rows(document: dict[str, Any]) -> Iterator[str]:
     """Yield seconds of CPU per step beside torch, as rows of a table."""
     for r in document["rows"]:
-        times = [f"{1e3 * r[name]:.1f}" for name in ("seconds", "stem", "torch")]
-        yield _row(r["case"], r["b"], r["chunk"], *times, f"{r['seconds'] / r['torch']:.2f}")
+        chunks = [f"{1e3 * seconds:.1f}" for seconds in r["by_chunk"].values()]
+        both = [f"{1e3 * r[name]:.1f}" for name in ("stem", "torch")]
+        yield _row(r["case"], r["b"], *chunks, *both, f"{r['seconds'] / r['torch']:.2f}")
 
 
 def _final(record: Record) -> str:
