@@ -18,7 +18,7 @@ export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test reproduce lint format types wheel-check bench clean
+.PHONY: help install test reproduce lint format types ptx-check wheel-check bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ format: $(STAMPS)/dev ## ruff: repair what can be repaired
 
 types: $(STAMPS)/dev ## mypy --strict
 	$(PY) -m mypy
+
+ptx-check: $(STAMPS)/ptx ## compile every problem for a CUDA device; none is needed
+	$(PY) -m pytest tests/test_ptx.py
 
 wheel-check: $(STAMPS)/dev ## build sdist and wheel, install the wheel elsewhere and use it there
 	PYTHON=$(abspath $(PY)) bash .ci/wheel-check
@@ -75,4 +78,8 @@ $(STAMPS)/test: pyproject.toml | $(PY)
 
 $(STAMPS)/dev: pyproject.toml | $(PY)
 	$(PIP) install --editable '.[fast,data,dev]'
+	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data $(STAMPS)/test
+
+$(STAMPS)/ptx: pyproject.toml | $(PY)
+	$(PIP) install --editable '.[ptx,data,test]'
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data $(STAMPS)/test
