@@ -154,7 +154,7 @@ def _legend(data: Comparison, row: str, ax: Axes) -> None:
         steps = [data.line(row, name, I).steps for I in data.case.local]
         same = len(set(steps)) == 1
         text = f"{name}: {' | '.join(map(_symbols, steps[:1] if same else steps))}"
-        style = {"color": COLOUR[name], "marker": MARKER[name], "markersize": 4}
+        style: dict[str, Any] = {"color": COLOUR[name], "marker": MARKER[name], "markersize": 4}
         if name == BORROWED:  # its steps are STEM's
             text, style = name, {**style, "linestyle": DOTS, "linewidth": 1.2}
         ax.plot([], [], label=text, **style)

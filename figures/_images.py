@@ -28,7 +28,7 @@ from stemtheory.errors import UsageError
 from stemtheory.image_problem import ImageProblem
 from stemtheory.images import History, PerEpoch, Training, estimates, train
 from stemtheory.oracle import Constants
-from stemtheory.over_seeds import Measured, over_seeds
+from stemtheory.over_seeds import SeedMean, over_seeds
 from stemtheory.schedule import Constant, Schedule
 
 SEED = 0
@@ -75,12 +75,12 @@ class Line(NamedTuple):
         return f"step {self.schedule.eta(1.0):g}"
 
     @property
-    def final(self) -> Measured:
+    def final(self) -> SeedMean:
         """Mean final test accuracy of the seeds that did not diverge, and its standard error."""
         return over_seeds(self.history.accuracy[:, -1])
 
     @property
-    def final_loss(self) -> Measured:
+    def final_loss(self) -> SeedMean:
         """Mean final training loss likewise."""
         return over_seeds(self.history.loss[:, -1])
 
@@ -104,7 +104,7 @@ class Comparison:
         return next(x for x in self.lines if (x.row, x.name, x.I) == (row, name, at))
 
 
-def difference(one: Line, other: Line) -> Measured:
+def difference(one: Line, other: Line) -> SeedMean:
     """Return the mean difference of final test accuracies over common seeds, and its error."""
     return over_seeds(one.history.accuracy[:, -1] - other.history.accuracy[:, -1])
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 
-class Measured(NamedTuple):
+class SeedMean(NamedTuple):
     """A mean over seeds, its standard error, and of how many seeds; NaN where there are too few."""
 
     mean: float
@@ -23,18 +23,18 @@ class Measured(NamedTuple):
         return self.seeds > 1 and self.mean > float(student.ppf(0.975, self.seeds - 1)) * self.error
 
 
-def over_seeds(values: ArrayLike) -> Measured:
+def over_seeds(values: ArrayLike) -> SeedMean:
     """Return mean and standard error over the finite values: a seed that diverged has none."""
     every = np.asarray(values, dtype=np.float64)
     good = every[np.isfinite(every)]
     n = len(good)
     if n == 0:
-        return Measured(math.nan, math.nan, 0)
+        return SeedMean(math.nan, math.nan, 0)
     error = float(good.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-    return Measured(float(good.mean()), error, n)
+    return SeedMean(float(good.mean()), error, n)
 
 
-def percent(share: Measured) -> str:
+def percent(share: SeedMean) -> str:
     """Return a share and its standard error in per cent."""
     if share.seeds == 0:
         return "none"
@@ -42,7 +42,7 @@ def percent(share: Measured) -> str:
     return f"{mean} ± {100 * share.error:.2f}" if share.seeds > 1 else mean
 
 
-def points(lead: Measured) -> str:
+def points(lead: SeedMean) -> str:
     """Return a difference of shares in points, with its sign and its standard error."""
     if lead.seeds == 0:
         return "not comparable"

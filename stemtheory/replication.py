@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stemtheory.over_seeds import Measured, over_seeds, percent, points
+from stemtheory.over_seeds import SeedMean, over_seeds, percent, points
 
 FIGURES = (2, 3, 4, 5)
 PAPER, TUNED = "the paper's step sizes", "tuned step sizes"
@@ -57,7 +57,7 @@ def finals(record: Record) -> NDArray[np.float64]:
     return np.array([float(record[name] or "nan") for name in names])
 
 
-def lead(run: dict[Curve, Record], row: str, over: str, I: int) -> Measured:
+def lead(run: dict[Curve, Record], row: str, over: str, I: int) -> SeedMean:
     """Return the lead of STEM in final test accuracy, paired by seed."""
     return over_seeds(finals(run[row, STEM, I]) - finals(run[row, over, I]))
 

@@ -15,6 +15,7 @@ from stemtheory.errors import UsageError
 from stemtheory.figures import _image_panels as panels
 from stemtheory.figures import _images as images
 from stemtheory.figures import gradient_floor as floors
+from stemtheory.figures._image_table import table
 from stemtheory.figures._images import (
     BORROWED,
     FEDAVG,
@@ -122,7 +123,7 @@ def test_samples_to_a_target() -> None:
 
 def test_the_table_holds_every_curve_and_every_seed(tmp_path: Path) -> None:
     data_of = comparison(5, FINALS, lost=(1,))
-    text = panels.table(data_of).csv()
+    text = table(data_of).csv()
     rows = list(csv.DictReader(text.splitlines()))
     assert len(rows) == len(ROWS) * 2 * len(NAMES)
     first = rows[0]

@@ -9,7 +9,7 @@ import pytest
 
 from stemtheory import replication
 from stemtheory.findings import fill
-from stemtheory.over_seeds import Measured, over_seeds, percent, points
+from stemtheory.over_seeds import SeedMean, over_seeds, percent, points
 from tests.sources import ROOT
 
 RECORDS, BENCHMARK = ROOT / "docs/replication", ROOT / "benchmarks/results/images.json"
@@ -54,10 +54,10 @@ def test_statistics_over_seeds() -> None:
 
 def test_a_lead_is_clear_beyond_student_s_interval() -> None:
     """Three seeds: 4.303 standard errors; two: 12.71. One, or none, is never clear."""
-    assert Measured(4.31, 1.0, 3).clear
-    assert not Measured(4.30, 1.0, 3).clear
-    assert not Measured(4.31, 1.0, 2).clear
-    assert Measured(12.71, 1.0, 2).clear
-    assert not Measured(-9.0, 1.0, 3).clear
+    assert SeedMean(4.31, 1.0, 3).clear
+    assert not SeedMean(4.30, 1.0, 3).clear
+    assert not SeedMean(4.31, 1.0, 2).clear
+    assert SeedMean(12.71, 1.0, 2).clear
+    assert not SeedMean(-9.0, 1.0, 3).clear
     assert not over_seeds([0.3]).clear
     assert not over_seeds([math.nan, math.nan]).clear
