@@ -158,7 +158,7 @@ def draw(ax: Axes, rows: Sequence[TunedRow], cost: str) -> None:
         ax.plot([], [], MARKERS[i % 3], color=COLOURS[i % 3], label=f"tuned, {problem}")
     ax.plot([], [], color="0.1", linewidth=2, label="the row's claim")
     ax.set_yticks(range(len(places)), [f"{NAMES[x]}, {LAW_NAMES[rule]}" for rule, x in places])
-    ax.set(xlim=(-2.9, -0.4), ylim=(len(places) + 0.9, -0.6), xlabel="exponent of $\\epsilon$")
+    ax.set(xlim=(-3.15, -0.4), ylim=(len(places) + 0.9, -0.6), xlabel="exponent of $\\epsilon$")
 
 
 def reasons(rows: Iterable[TunedRow]) -> list[str]:

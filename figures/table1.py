@@ -213,7 +213,9 @@ def _tuned_told(data: Exponents) -> str:
     return (
         "(c, d) and the table's tuned columns: every row with its own b and I and the best of 12"
         f" common steps for each epsilon ({problems}; 95 % intervals), against the row's claim:"
-        f" {counts}. Not estimable: {lost or 'none'}."
+        f" {counts} (slower: steeper over this range, so that epsilon is not small yet or the row's"
+        " assumption does not hold here; faster contradicts no bound)."
+        f" Not estimable: {lost or 'none'}."
     )
 
 
