@@ -43,7 +43,7 @@ types: $(STAMPS)/dev ## mypy --strict
 	$(PY) -m mypy
 
 ptx-check: $(STAMPS)/ptx ## compile every problem for a CUDA device; none is needed
-	$(PY) -m pytest tests/test_ptx.py
+	$(PY) -m pytest -n $(WORKERS) tests/test_ptx.py
 
 wheel-check: $(STAMPS)/dev ## build sdist and wheel, install the wheel elsewhere and use it there
 	PYTHON=$(abspath $(PY)) bash .ci/wheel-check
