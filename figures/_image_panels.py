@@ -267,7 +267,7 @@ def _reached(data: Comparison) -> str:
 def _estimated(data: Comparison) -> str:
     met = data.met
     return (
-        "Largest values met along a run of STEM, estimates from below, no constants:"
+        "Met at the start and after a third of STEM's run, estimates from below, no constants:"
         f" L {met.L:.2g}, sigma {met.sigma:.2g}, zeta {met.zeta:.2g}."
     )
 

@@ -298,10 +298,10 @@ def compare(figure: int, mode: str, progress: Progress) -> Comparison:
 
 
 def _met(problem: ImageProblem, case: Case, line: Line, progress: Progress) -> Constants:
-    """Return the largest L, sigma and zeta met along a third of a run of STEM."""
-    progress("estimating L, sigma and zeta along a run of STEM")
+    """Return the larger L, sigma and zeta of two: at the start, and after a third of STEM's run."""
+    progress("estimating L, sigma and zeta along a run of STEM: minutes, for a large network")
     rounds = max(1, case.rounds[0] // 3)
-    return estimates(problem, Training("stem", line.schedule, rounds, line.I, case.b), points=2)
+    return estimates(problem, Training("stem", line.schedule, rounds, line.I, case.b), points=1)
 
 
 @dataclass(frozen=True)
