@@ -1,6 +1,7 @@
 """The fused engine: the array engine's recursion as one compiled kernel, noise included.
 
-For separable problems under STEM (every reading) and FedAvg, of which minibatch SGD is a setting.
+For separable problems under STEM (every reading), FedAvg, of which minibatch SGD is a setting, and
+SCAFFOLD (both options) where every worker takes part.
 This module decides whether the engine can be used, and imports no compiler until it is.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from stemtheory.algorithms.base import Algorithm
 from stemtheory.algorithms.fedavg import FedAvg
+from stemtheory.algorithms.scaffold import Scaffold
 from stemtheory.algorithms.stem import Stem
 from stemtheory.array_engine import Plan
 from stemtheory.errors import UsageError, whole
@@ -65,8 +67,10 @@ def unsuited(problem: Problem, algorithm: Algorithm, T: int) -> str | None:
     """Return why the fused engine has no kernel for a problem and an algorithm, or None."""
     if not isinstance(problem, Separable) or not problem.separable:
         return f"{problem.name} is not separable here"
-    if type(algorithm) not in (Stem, FedAvg):
-        return f"it has STEM and FedAvg, not {type(algorithm).__name__}"
+    if type(algorithm) not in (Stem, FedAvg, Scaffold):
+        return f"it has STEM, FedAvg and SCAFFOLD, not {type(algorithm).__name__}"
+    if isinstance(algorithm, Scaffold) and algorithm.participation < 1:
+        return f"its workers all take part, and participation is {algorithm.participation:g}"
     if T > MOST_ITERATIONS:
         return f"its noise is numbered up to T = {MOST_ITERATIONS}"
     return None

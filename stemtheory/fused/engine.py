@@ -4,7 +4,7 @@ All replicates of a group advance over one segment of iterations, then over the 
 are tabulated once a segment, and between two segments the state can be saved. A replicate's
 numbers depend on its own address alone, so threads, groups and segments change no bit of them.
 
-Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
+Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparison.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.algorithms.base import Algorithm, declared
+from stemtheory.algorithms.scaffold import Scaffold
 from stemtheory.algorithms.stem import READINGS, Stem
 from stemtheory.array_engine import Meter, Plan, Rows
 from stemtheory.fused.checkpoint import Checkpoint, identity
@@ -57,9 +59,9 @@ class Runner:
     def __init__(self, plan: Plan) -> None:
         assert isinstance(plan.problem, Separable)
         self.plan, self.recipe = plan, make_recipe(plan.problem)
-        self.stem = isinstance(plan.algorithm, Stem)
+        self.kind = _kind(plan.algorithm)
         dtype = plan.dtype.name
-        kernel = load_kernel(self.recipe, "stem" if self.stem else "fedavg", dtype)
+        kernel = load_kernel(self.recipe, self.kind, dtype)
         if not kernel.ready:
             _announce(self.recipe.problem, dtype)
         self.module: Any = kernel.module
@@ -86,8 +88,8 @@ class Runner:
     def begin(self, replicate: int, state: Any, done: Progress, row: int) -> None:
         """Set one replicate's state at t = 1."""
         scale = 1 / math.sqrt(self.plan.sizes.B)
-        floats = (np.full(1, value, self.plan.dtype) for value in (0.0, 0.0, scale))
-        tables = (*floats, np.array([PURPOSES["initial"]], np.uint32))
+        one: Any = [np.full(1, value, self.plan.dtype) for value in (0, 0, scale, 1)]
+        tables = (*one[:3], np.array([PURPOSES["initial"]], np.uint32), one[3])
         self.advance(replicate, state, tables, 0, done, row)
 
     def advance(
@@ -99,16 +101,16 @@ class Runner:
         sums = np.empty(self.span * self.dim, self.plan.dtype)
         means = np.zeros(2 * self.dim + GROUP, self.plan.dtype)
         means[: self.dim] = self.plan.start
-        reading = list(READINGS).index(getattr(self.plan.algorithm, "sync", "literal"))
+        server_step = self.scalar(getattr(self.plan.algorithm, "server_step", 1.0))
         self.module.advance(
             state, self._noise(), self.rows, self.coordinates, sums, means, self.constants,
             self.key, np.uint32(replicate), self.shape, np.uint64(self.plan.sizes.I),
-            np.uint64(self.span), np.uint64(reading), np.uint64(first), tables,
+            np.uint64(self.span), self.reading, server_step, np.uint64(first), tables,
             done.book[row], self.times, done.series[row], done.running[row],
         )  # fmt: skip
 
-    def tables(self, first: int, n: int) -> tuple[Any, Any, Any, Any]:
-        """Return eta_t, 1 - a_{t+1}, the noise's scale and its purpose, for n iterations."""
+    def tables(self, first: int, n: int) -> tuple[Any, Any, Any, Any, Any]:
+        """Return eta_t, 1 - a_{t+1}, the noise's scale and purpose, and the round's sum of eta."""
         plan, dtype = self.plan, self.plan.dtype
         t = np.arange(first, first + n, dtype=np.float64)
         eta = np.broadcast_to(np.asarray(plan.schedule.eta(t)), n)
@@ -116,7 +118,24 @@ class Runner:
         factor = self.factors(first, n)
         scale = 1 / np.sqrt(factor * plan.sizes.b)
         purpose = np.where(factor == 1, PURPOSES["steps"], PURPOSES["jump"])
-        return eta.astype(dtype), keep.astype(dtype), scale.astype(dtype), purpose.astype(np.uint32)
+        floats = (table.astype(dtype) for table in (eta, keep, scale, self.travel(first, n)))
+        eta, keep, scale, travel = floats
+        return eta, keep, scale, purpose.astype(np.uint32), travel
+
+    def travel(self, first: int, n: int) -> Any:
+        """Return the sum of the step sizes of a round up to each of n iterations.
+
+        A sum begins where its round does, so that segments change no bit of it.
+        """
+        if self.kind != "scaffold":
+            return np.ones(n)
+        I = self.plan.sizes.I
+        begin = first - (first - 1) % I
+        rounds = -(-(first + n - begin) // I)
+        t = np.arange(begin, begin + rounds * I, dtype=np.float64)
+        eta = np.broadcast_to(np.asarray(self.plan.schedule.eta(t)), t.shape)
+        sums: Any = np.cumsum(eta.reshape(rounds, I), axis=1).ravel()
+        return sums[first - begin : first - begin + n]
 
     def factors(self, first: int, n: int) -> Any:
         """Return by how much each of n iterations multiplies its minibatch."""
@@ -125,6 +144,14 @@ class Runner:
         I = self.plan.sizes.I
         factor = self.plan.algorithm.batch_factor
         return np.array([factor(t, I) for t in range(first, first + n)], dtype=np.float64)
+
+    @property
+    def reading(self) -> np.uint64:
+        """STEM's reading of the synchronisation, SCAFFOLD's option (0 is II), as the kernel's."""
+        algorithm = self.plan.algorithm
+        if isinstance(algorithm, Scaffold):
+            return np.uint64(algorithm.option == "I")
+        return np.uint64(list(READINGS).index(getattr(algorithm, "sync", "literal")))
 
     def _noise(self) -> Any:
         return np.empty(max(1, self.recipe.terms) * self.stride, self.plan.dtype)
@@ -262,7 +289,16 @@ def _meter(runner: Runner, ran: int) -> Meter:
         samples = float(runner.factors(1, ran).sum()) * b
     meter.step(plan.algorithm.gradients_per_step, samples)
     meter.rounds = ran // plan.sizes.I
+    passes = declared(plan.algorithm).passes * -(-ran // plan.sizes.I)
+    samples = b * plan.sizes.I if plan.pass_samples is None else plan.pass_samples
+    meter.step(1, passes * samples)
     return meter
+
+
+def _kind(algorithm: Algorithm) -> str:
+    if isinstance(algorithm, Stem):
+        return "stem"
+    return "scaffold" if isinstance(algorithm, Scaffold) else "fedavg"
 
 
 def _announce(problem: str, dtype: str) -> None:

@@ -5,12 +5,13 @@ where ``compile_kernel`` compiles it and the names above the line are what ``sou
 
 A replicate's state is cut into chunks of C elements e = k dim + j; a chunk holds its rows
 (x, d, gradient, n_1, .., n_M) side by side, STRIDE apart: a constant, from which the compiler sees
-that rows do not overlap. Between synchronisations workers are independent, so a chunk advances
-over all local steps before the next one is touched and stays in the first-level cache; sum_k x is
-accumulated step by step for ||grad f(xbar_t)||^2. Sizes are unsigned: a negative index would have
-to be tested for, element by element.
+that rows do not overlap. SCAFFOLD's rows are told in ``variates``; FedAvg has x alone. Between
+synchronisations workers are independent, so a chunk advances over all local steps before the next
+one is touched and stays in the first-level cache; sum_k x is accumulated step by step for
+||grad f(xbar_t)||^2. Sizes are unsigned: a negative index would have to be tested for, element by
+element.
 
-Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
+Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparison.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 
 Scalar = np.float32  # or float64
-STEM = True  # or FedAvg
+STEM = True
+SCAFFOLD = False  # FedAvg where both are false
 TERMS = 1  # M, fields of the noise
 ARGUMENTS = 0  # rows of arguments that vary from element to element
 CAPACITY = 1024  # C
@@ -34,6 +36,8 @@ remember: Any = None  # caches an evaluation
 fma: Any = None  # a b + c, rounded once
 philox: Any = None
 box_muller: Any = None
+scaffold_step: Any = None  # these two where SCAFFOLD is true
+renew_variates: Any = None
 
 
 def compile_kernel(function: Any) -> Any:
@@ -44,7 +48,7 @@ def compile_kernel(function: Any) -> Any:
 # ---- everything below this line is copied
 Size, Word = np.uint64, np.uint32
 C, STRIDE = Size(CAPACITY), Size(CAPACITY + 64)
-ROWS = Size(3 + TERMS if STEM else 1)
+ROWS = Size(3 + TERMS if STEM else 3 if SCAFFOLD else 1)
 D, GRADIENT = STRIDE, Size(2) * STRIDE
 ROW_ARGUMENTS = Size(ARGUMENTS)
 M = Size(TERMS)
@@ -197,7 +201,7 @@ def local_steps(
     of length zero, at the mean.
     """
     K, dim = shape
-    eta, keep, scale, purpose = tables
+    eta, keep, scale, purpose, _ = tables
     for c in range((K * dim + C - ONE) // C):
         n, j = min(C, K * dim - c * C), c * C % dim
         s, w = c * ROWS * STRIDE, c * ROW_ARGUMENTS * STRIDE
@@ -213,6 +217,8 @@ def local_steps(
                 if STEM:
                     length = NOTHING if still else eta[at + i]
                     stem_step(S, s, Z, W, w, P, n, length, keep[at + i])
+                elif SCAFFOLD:
+                    scaffold_step(S, s, Z, W, w, P, n, eta[at + i])
                 else:
                     fedavg_step(S, s, Z, W, w, P, n, eta[at + i])
 
@@ -220,13 +226,19 @@ def local_steps(
 @compile_kernel
 def synchronise(
     S: Any, Z: Any, W: Any, A: Any, B: Any, P: Any, key: Any, who: Any, shape: Any,
-    reading: Any, t: Any, at: Any, mean: Any, tables: Any,
+    reading: Any, server_step: Any, t: Any, at: Any, mean: Any, tables: Any,
 ) -> None:  # fmt: skip
-    """Average x, and for STEM d, as ``reading`` says; A[mean] on holds that of x_t."""
+    """Average x, and for STEM d, as ``reading`` says; A[mean] on holds that of x_t.
+
+    SCAFFOLD's reading is its option: 0 is II, 1 is I.
+    """
     K, dim = shape
     clear(B, dim)
     add_all(S, ZERO, B, ZERO, K, dim)
     divide(B, ZERO, dim, Scalar(K))
+    if SCAFFOLD:
+        renew_variates(S, W, B, P, K, dim, reading == ONE, tables[4][at], server_step)
+        return
     if not STEM:
         spread_all(S, ZERO, B, ZERO, K, dim)
         return
@@ -301,7 +313,7 @@ def record(book: Any, t: Any, value: Any, times: Any, series: Any, running: Any)
 @compile_kernel
 def advance(
     S: Any, Z: Any, W: Any, V: Any, A: Any, B: Any, P: Any, key: Any, who: Any, shape: Any,
-    I: Any, span: Any, reading: Any, first: Any, tables: Any,
+    I: Any, span: Any, reading: Any, server_step: Any, first: Any, tables: Any,
     book: Any, times: Any, series: Any, running: Any,
 ) -> None:  # fmt: skip
     """Advance one replicate over the iterations of ``tables``, at most ``span`` at a stretch.
@@ -312,6 +324,8 @@ def advance(
     K, dim = shape
     if first == ZERO:
         spread_all(S, ZERO, B, ZERO, K, dim)
+        if SCAFFOLD:
+            spread_all(S, GRADIENT, B, ZERO, K, dim)  # the row of the server's x
         if STEM:
             local_steps(S, Z, W, A, P, key, who, shape, ZERO, ZERO, ONE, True, False, True, tables)
             average_direction(S, B, K, dim)
@@ -335,8 +349,9 @@ def advance(
         if closes:
             last, mean = m - ONE, (m - ONE) * dim
             synchronise(
-                S, Z, W, A, B, P, key, who, shape, reading, t + last, at + last, mean, tables
-            )
+                S, Z, W, A, B, P, key, who, shape, reading, server_step, t + last, at + last, mean,
+                tables,
+            )  # fmt: skip
         at += m
 
 

@@ -37,7 +37,8 @@ from numba import njit
 from stemtheory.fused.elementary import OPTIONS, compiled, fma, found
 from stemtheory.fused.normals import BOX_MULLER, philox
 
-Scalar, STEM, TERMS, ARGUMENTS, CAPACITY = np.{dtype}, {stem}, {terms}, {arguments}, {capacity}
+STEM, SCAFFOLD = {stem}, {scaffold}
+Scalar, TERMS, ARGUMENTS, CAPACITY = np.{dtype}, {terms}, {arguments}, {capacity}
 ROW = np.uint64(CAPACITY + 64)
 FIELD = {fields_from}
 box_muller = BOX_MULLER["{dtype}"]
@@ -97,6 +98,7 @@ def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
         dtype=dtype,
         algorithm=algorithm,
         stem=algorithm == "stem",
+        scaffold=algorithm == "scaffold",
         terms=recipe.terms,
         arguments=len(recipe.rows),
         capacity=CAPACITIES[dtype],
@@ -104,8 +106,14 @@ def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
         fields_from="np.uint64(3) * ROW",
     )
     parts = "\n".join(_fetch(part, dtype) for part in recipe.parts)
-    body = Path(__file__).with_name("kernel.py").read_text(encoding="utf-8").partition(CUT)[2]
-    return "\n".join([header + parts, *formula(recipe), body])
+    bodies = [_body("kernel.py")]
+    if algorithm == "scaffold":
+        bodies.append(_body("variates.py"))
+    return "\n".join([header + parts, *formula(recipe), *bodies])
+
+
+def _body(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").partition(CUT)[2]
 
 
 def formula(recipe: Recipe) -> Iterable[str]:

@@ -24,7 +24,7 @@ b = 1
 I = 2
 [algorithms.stem]
 [algorithms.fedavg]
-[algorithms.scaffold]
+[algorithms.fedprox]
 [grids.main]
 T = [8, 64]
 """
@@ -70,7 +70,7 @@ def test_a_sweep_holds_the_numbers_of_the_engine_it_names(tmp_path: Path) -> Non
     with Store.reading(found.store) as store:
         results = {row.result.id: row.result for row in store.rows()}
     cells = {(p.algorithm, p.cell.T): p.cell for p in found.points}
-    for algorithm, engine in (("stem", "fused"), ("scaffold", "array")):
+    for algorithm, engine in (("stem", "fused"), ("fedprox", "array")):
         cell = cells[algorithm, 64]
         alone = simulate(cell.task.load(), algorithm, T=64, b=1, I=2, replicates=4, engine=engine)
         np.testing.assert_array_equal(results[cell.id].grad_sq, alone.grad_sq)

@@ -37,6 +37,17 @@ def test_bits_do_not_depend_on_threads_segments_or_groups(monkeypatch: pytest.Mo
         assert_bits(plain, run(threads=2))
 
 
+@pytest.mark.parametrize("option", ["I", "II"])
+def test_segments_of_scaffold(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    """Segments end inside of rounds, whose step sizes are summed."""
+    options = {"algorithm": "scaffold", "algorithm_options": {"option": option}, "I": 12}
+    problem = load_problem("cosine", K=3, dim=5)
+    plain = run(problem, threads=1, **options)
+    for name, value in (("STATE_BYTES", 1), ("SPAN_ELEMENTS", 1), ("MOST_STEPS", 5)):
+        monkeypatch.setattr(module, name, value)
+        assert_bits(plain, run(problem, threads=2, **options))
+
+
 def test_a_replicate_does_not_depend_on_how_many_there_are() -> None:
     many, few = run(replicates=13), run(replicates=4)
     np.testing.assert_array_equal(many.grad_sq[:4], few.grad_sq)
@@ -90,7 +101,12 @@ def test_auto_is_a_matter_of_size_and_is_recorded(monkeypatch: pytest.MonkeyPatc
         (("cosine", {}), {"per_sample": True}, "not sample by sample"),
         (("cosine", {}), {"noise_source": "host"}, "inside the kernel"),
         (("cosine", {}), {"T": 2**32}, "up to T = 4294967295"),
-        (("cosine", {}), {"algorithm": "scaffold"}, "STEM and FedAvg, not Scaffold"),
+        (("cosine", {}), {"algorithm": "fedprox"}, "STEM, FedAvg and SCAFFOLD, not FedProx"),
+        (
+            ("cosine", {}),
+            {"algorithm": "scaffold", "algorithm_options": {"participation": 0.5}},
+            "participation is 0.5",
+        ),
     ],
 )
 def test_what_it_cannot_do_it_says(problem: Any, more: dict[str, Any], said: str) -> None:
