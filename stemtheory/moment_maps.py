@@ -7,9 +7,10 @@ E||grad f(xbar)||^2. A step z -> A z has A = A_0 + eta A_1 + a A_2, and independ
 variance is a quadratic form of the state: the map of the state is a polynomial in (eta, a) whose
 nine matrices are found once.
 
-Two things keep the digits of rates such as 1 - a with a = 1e-12 in powers of 1e12: maps are kept
-as *increments*, map minus identity, and d is stored as its error e = d - grad f^(k)(x_prev), which
-follows e -> (1 - a) e + noise without a difference of large numbers.
+Three things keep the digits of rates such as 1 - a with a = 1e-12 in powers of 1e12: maps are kept
+as *increments*, map minus identity; d is stored as its error e = d - grad f^(k)(x_prev), which
+follows e -> (1 - a) e + noise without a difference of large numbers; and groups are stored as their
+mean and the differences from it, as the mean of e is far smaller than what groups differ by.
 
 Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 """
@@ -27,6 +28,7 @@ from stemtheory.linear_model import LinearModel
 from stemtheory.oracle import Floats
 
 VARIABLES = {"stem": 3, "fedavg": 1}  # (x, x_prev, d) or (x)
+ROUNDING = 16 * np.finfo(float).eps  # of a product of three small matrices
 
 
 class Rows(NamedTuple):
@@ -213,7 +215,7 @@ def step_map(
             noise[:, :, own] += received[:, None] * variance[:, :, None, :]
         received = _half_outer(post[:, form.place(g).stop - 1]) / size
         noise[:, :, :half] += received[:, None] * variance[:, :, None, :]
-    still[:, :, :half, :half] = _congruence(post @ A @ back)
+    still[:, :, :half, :half] = _congruence(_without_rounding(post, A, back))
     still[0, 0] -= np.eye(m)
     still[0, 0, -1] = gradient_form(form, model)
     return StepMap(still, noise)
@@ -222,7 +224,9 @@ def step_map(
 def basis(form: Layout, model: LinearModel, *, from_mean: bool = False) -> tuple[Floats, Floats]:
     """Return the change of z from d to e = d - H x_prev - o, and its inverse.
 
-    With ``from_mean`` positions are counted from xbar first, and xbar itself is z[1].
+    The first group then stands for the mean over all workers and the others for how far they are
+    from it: e_g is as large as zeta, and its mean, of which E||grad f||^2 is made, may be 1e-6.
+    With ``from_mean`` positions are counted from xbar first instead, and xbar itself is z[1].
     """
     centre, error = np.eye(form.N), np.eye(form.N)
     for g, (H, o, _) in enumerate(model.groups):
@@ -236,7 +240,30 @@ def basis(form: Layout, model: LinearModel, *, from_mean: bool = False) -> tuple
         centre[1] = 0
         centre[1, [form.place(h).start for h in range(form.groups)]] = model.shares
     # the inverse of ``error`` only flips signs: exact
-    return error @ centre, np.linalg.inv(centre) @ (2 * np.eye(form.N) - error)
+    restore = 2 * np.eye(form.N) - error
+    if from_mean:
+        return error @ centre, np.linalg.inv(centre) @ restore
+    into, back = _means_and_differences(form, model.shares)
+    return into @ error, restore @ back
+
+
+def _means_and_differences(form: Layout, shares: Floats) -> tuple[Floats, Floats]:
+    """The change of z_1, ..., z_G to their mean and z_g - mean (g > 1), and its inverse."""
+    mixed, apart = np.eye(form.groups), np.eye(form.groups)
+    mixed[1:] -= shares
+    mixed[0] = shares
+    apart[:, 0] = 1
+    apart[0, 1:] = -shares[1:] / shares[0]
+    into, back = np.eye(form.N), np.eye(form.N)
+    into[1:, 1:], back[1:, 1:] = (np.kron(m, np.eye(form.variables)) for m in (mixed, apart))
+    return into, back
+
+
+def _without_rounding(into: Floats, A: Floats, back: Floats) -> Floats:
+    """into A back, where what is 0 but for rounding is 0: the mean must not see the differences."""
+    scale = abs(into) @ abs(A) @ abs(back)
+    product = into @ A @ back
+    return np.asarray(np.where(abs(product) > ROUNDING * scale, product, 0.0))
 
 
 def gradient_form(form: Layout, model: LinearModel) -> Floats:
@@ -264,6 +291,7 @@ def first_state(model: LinearModel, algorithm: str, x1: float, B: ArrayLike) -> 
     if algorithm == "stem":
         d = np.zeros(form.N)
         d[3::3] = 1
+        d = basis(form, model)[0] @ d
         variance = (model.noise_slope * x1) ** 2 + model.noise_level**2
         state[..., : _half(form.N)] += variance / (samples[..., None] * model.K) * _half_outer(d)
     return state

@@ -124,9 +124,9 @@ def averages(
 ) -> Floats:
     """Return (1/t) sum_{s<=t} E||grad f(xbar_s)||^2 at increasing ``times``; inf on overflow."""
     end = constant_until(schedule, max(times))
-    state = recursion.first(x1, B)
     sums = []
     with np.errstate(over="ignore", invalid="ignore"):
+        state = recursion.first(x1, B)
         head = [t for t in times if t <= end]
         if end:
             eta, a = float(schedule.eta(1.0)), float(schedule.momentum(2.0))

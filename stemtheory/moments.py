@@ -21,12 +21,13 @@ from stemtheory.algorithms.base import Algorithm
 from stemtheory.errors import UsageError, choice, real, whole
 from stemtheory.linear_model import LinearModel, coordinates
 from stemtheory.moment_maps import VARIABLES, powers_of_two
-from stemtheory.moment_run import ConstantRun, Recursion, apply, averages
+from stemtheory.moment_run import ConstantRun, Recursion, apply, averages, constant_until
 from stemtheory.oracle import Floats, Problem
 from stemtheory.schedule import Schedule, Theorem
 from stemtheory.settings import Sizes, resolve_schedule, resolve_sizes
 from stemtheory.trace import Counts
 
+MOST_VARYING = 1e9  # iterations of varying steps, each followed by itself: hours
 STABLE = 1e-10  # growth per round up to which a neutral direction counts as stable: rounding
 
 
@@ -76,14 +77,15 @@ def moments(
 ) -> Moments:
     """Return the exact second moments of ``algorithm`` on a linear problem.
 
-    The parameters are those of ``simulate``; T may be 1e12 where the steps are constant, and steps
-    that vary take about two microseconds each. A ``LinearModel`` stands for a problem in one
+    The parameters are those of ``simulate``; T may be 1e18 where the steps are constant, and steps
+    that vary take some ten microseconds each. A ``LinearModel`` stands for a problem in one
     dimension.
 
     Raises
     ------
     UsageError
-        For bad input, and for a problem whose gradients or noise are not linear.
+        For bad input, for a problem whose gradients or noise are not linear, and for more than 1e9
+        iterations of steps that vary.
     """
     base = _base(algorithm)
     L, sigma, start = _facts(problem, x1)
@@ -91,6 +93,7 @@ def moments(
     options = dict(schedule_options or {})
     steps = resolve_schedule(algorithm, schedule, sizes, L, sigma, options)
     method = ALGORITHMS[algorithm].make(sync, sync_batch)
+    _feasible(steps, sizes.T)
     times = sorted(
         {sizes.T, *(t for t in (whole("record_at", t) for t in record_at) if t <= sizes.T)}
     )
@@ -218,10 +221,26 @@ def _base(algorithm: str) -> str:
     return base
 
 
+def _feasible(schedule: Schedule, T: int) -> None:
+    """Refuse a T that no counter holds, and one that would take months."""
+    if T > np.iinfo(np.int64).max:
+        raise UsageError(f"T is {T:.3g}, but it must be below 2^63 = 9.2e18: give a smaller T.")
+    if T - constant_until(schedule, T) > MOST_VARYING:
+        raise UsageError(
+            f"T is {T:.3g}, but the steps vary, and at most {MOST_VARYING:.0e} steps that vary are"
+            " followed: give a smaller T, or a b and I with constant steps (nu gives them)."
+        )
+
+
 def _facts(problem: Problem | LinearModel, x1: Any) -> tuple[float, float, Floats]:
     """L and sigma as the schedule is told them, and the start."""
-    start = np.asarray(x1, dtype=np.float64)
     dim = 1 if isinstance(problem, LinearModel) else problem.dim
+    try:
+        start = np.asarray(x1, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"x1 is {x1!r:.60}, but it must be one finite number or {dim} of them (dim)."
+        ) from error
     if start.shape not in ((), (dim,)) or not np.all(np.isfinite(start)):
         raise UsageError(
             f"x1 has shape {start.shape}, but it must be one finite number or {dim} of them (dim)."

@@ -193,6 +193,80 @@ def test_a_long_run_is_many_short_ones() -> None:
     assert state[9] == pytest.approx(a / (2 - a) / 4 * (1 - math.exp(-2 * a * 1e14)), rel=1e-9)
 
 
+@pytest.mark.parametrize("K", [3, 4])
+@pytest.mark.parametrize("nu", [0.0, 0.5, 1.0])
+def test_workers_that_differ_cost_no_digits(nu: float, K: int) -> None:
+    """On a quadratic with tilt zeta moves no mean: T = 1e16 is as exact as with zeta = 0.
+
+    There E||ebar||^2 is 1e-15 where e of a worker is as large as zeta; kept as a difference of the
+    workers' own, it had lost its sign.
+    """
+    tilt = {"curvature": 1.0, "noise": "additive", "heterogeneity": "tilt"}
+    alike, unlike = (
+        moments(load_problem("quadratic", K=K, dim=1, zeta=zeta, **tilt), T=1e16, nu=nu)
+        for zeta in (0.0, 1.0)
+    )
+    assert alike.sizes == unlike.sizes
+    assert unlike.mean_grad_sq == pytest.approx(alike.mean_grad_sq, rel=1e-9)
+    rounds = unlike.sizes.T / unlike.sizes.I
+    # 16 L Delta + 2.125 sigma^2 with sigma = 1/2, as in test_closed_forms
+    assert unlike.mean_grad_sq * rounds == pytest.approx(8.53125, rel=0.04 / unlike.sizes.I + 0.003)
+
+
+@pytest.mark.parametrize(("base", "sync"), METHODS)
+def test_two_workers_by_the_full_covariance(base: str, sync: str) -> None:
+    """K = 2, I = 3, b = 2, T = 9, against the second moment of every worker's own variables."""
+    problem = LinearProblem((0.9, -0.2), (1.0, -0.4))
+    model = replace(problem.model, noise_slope=0.6, noise_level=0.5)
+    eta, a, b, B, x1 = 0.21, 0.23, 2.0, 7.0, 1.3
+    found = averages(
+        Recursion(model, base, ALGORITHMS[base].make(sync, 1), sync),
+        Constant(eta, a), times=list(range(1, 10)), x1=x1, b=b, I=3, B=B,
+    )  # fmt: skip
+    expected = full_covariance(base, sync, (0.9, -0.2), (1.0, -0.4), eta, a, b, B, x1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def full_covariance(
+    base: str, sync: str, H: tuple[float, ...], o: tuple[float, ...],
+    eta: float, a: float, b: float, B: float, x1: float, L_n: float = 0.6, s: float = 0.5,
+) -> Floats:  # fmt: skip
+    """Return the averages up to t = 1..9 from E[v v'], v = (1, x_k, previous_k, d_k), K = 2."""
+    unit = np.eye(7)
+    one, x, previous, d = unit[0], unit[1:3], unit[3:5], unit[5:7]
+    mean_H, mean_o = np.mean(H), np.mean(o)
+    start = one + x1 * (x.sum(0) + previous.sum(0)) + (mean_H * x1 + mean_o) * d.sum(0)
+    variance = ((L_n * x1) ** 2 + s**2) / (2 * B)
+    S = np.outer(start, start) + variance * np.outer(d.sum(0), d.sum(0))
+    gradient, total = mean_H * x.mean(0) + mean_o * one, []
+    for t in range(1, 10):
+        total.append(gradient @ S @ gradient)
+        averages_x = t % 3 == 0
+        A, noise = np.zeros((7, 7)), np.zeros((7, 7))
+        A[0] = one
+        for k in range(2):
+            old, new = previous[k], x[k] - eta * d[k]
+            if averages_x and sync in ("average-first", "average-both"):
+                new = (x - eta * d).mean(0)
+                old = x.mean(0) if sync == "average-both" else old
+            if base == "fedavg":
+                A[1 + k] = x[k] - eta * (H[k] * x[k] + o[k] * one)
+                noise[1 + k, 1 + k] = eta**2 * (L_n**2 * x[k] @ S @ x[k] + s**2) / b
+                continue
+            A[1 + k] = A[3 + k] = new
+            A[5 + k] = H[k] * new + (1 - a) * (d[k] - H[k] * old) + a * o[k] * one
+            slope = new - (1 - a) * old
+            noise[5 + k, 5 + k] = (L_n**2 * slope @ S @ slope + (a * s) ** 2) / b
+        S = A @ S @ A.T + noise
+        if averages_x:
+            post = np.eye(7)
+            post[1:3], post[5:7] = x.mean(0), d.mean(0)
+            if sync == "overwrite":
+                post[3:5] = x.mean(0)
+            S = post @ S @ post.T
+    return np.asarray(np.cumsum(total) / np.arange(1, 10))
+
+
 def test_powers() -> None:
     E = np.array([[-0.5, 0.1], [0.2, 1e-9]])
     full = np.linalg.matrix_power(np.eye(2) + E, 13)
@@ -326,6 +400,9 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "heterogeneity is sinusoid",
     ),
     "start": (lambda: moments(homogeneous(), x1=[1.0, 2.0]), "x1 has shape"),
+    "start of text": (lambda: moments(homogeneous(), x1="a"), "x1 is 'a'"),  # type: ignore[arg-type]
+    "no counter": (lambda: moments(homogeneous(), T=1e300, nu=0.5), "below 2^63"),
+    "months": (lambda: moments(homogeneous(), T=1e12, b=1, I=1), "the steps vary"),
     "groups": (lambda: linear_model([1, 2, 3, 4, 5, 6, 7]), "7 groups"),
     "lengths": (lambda: linear_model([1, 2], [0.0]), "give as many"),
     "momentum": (lambda: stability(pair(1.0), b=1, I=2, eta=0.1), "eta and a belong together"),
