@@ -140,6 +140,9 @@ def show_sweep(d: Mapping[str, Any]) -> None:
         f" diverged {d['cells_diverged']}, failed {d['cells_failed']}"
     )
     console.line(f"store: {d['store']}")
+    if d["cells_failed"]:
+        failed = "status == 'failed'"
+        console.line(f'why: stemtheory results {d["store"]} --where "{failed}"')
     show_fits(d["fits"])
 
 
@@ -169,6 +172,8 @@ def show_rows(rows: list[dict[str, Any]]) -> None:
         console.line(f"all with {', '.join(fixed)}")
     columns = [*(name for name, found in values.items() if len(found) > 1), *SHOWN]
     console.table(columns, [[row.get(name) for name in columns] for row in rows[:MOST_ROWS]])
+    for reason in dict.fromkeys(row["reason"] for row in rows[:MOST_ROWS] if row["reason"]):
+        console.line(f"failed: {reason}")
     if len(rows) > MOST_ROWS:
         console.line(f"{MOST_ROWS} of {len(rows)} rows; --where narrows them, --export writes all")
 

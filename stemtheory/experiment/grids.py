@@ -16,6 +16,7 @@ from stemtheory.curves import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, stem_curve
 from stemtheory.errors import UsageError
 
 KINDS = ("product", "zip", "curve")
+MOST = 1_000_000  # values on an axis: a longer one is a misprint, and takes minutes to write out
 Axis = tuple[str, tuple[Any, ...]]
 
 
@@ -90,15 +91,24 @@ def spread(rule: Mapping[str, Any]) -> tuple[float, ...]:
     count, start = rule["count"], rule["from"]
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise UsageError(f"has count = {count!r}, but it must be a whole number above 0.")
+    if count > MOST:
+        raise UsageError(f"has count = {count!r}, but it must be at most {MOST}: give fewer.")
     numbers = [rule[key] for key in ("from", "to", "ratio") if key in rule]
     if any(isinstance(n, bool) or not isinstance(n, int | float) for n in numbers):
         raise UsageError("has an entry that is no number: from, to and ratio must be numbers.")
     if "ratio" in rule:
-        values = [start * rule["ratio"] ** i for i in range(count)]
-        if start <= 0 or rule["ratio"] <= 0 or not math.isfinite(values[-1]):
+        if start <= 0 or rule["ratio"] <= 0 or not _is_finite_end(start, rule["ratio"], count):
             raise UsageError("needs from and ratio above 0, and an end that is finite.")
-        return tuple(_rounded(value) for value in values)
+        return tuple(_rounded(start * rule["ratio"] ** i) for i in range(count))
     return _between(start, rule["to"], count, rule.get("spacing", "linear"))
+
+
+def _is_finite_end(start: float, ratio: float, count: int) -> bool:
+    # a float, for whole numbers have no end
+    try:
+        return math.isfinite(start * float(ratio) ** (count - 1))
+    except OverflowError:
+        return False
 
 
 def _between(start: float, end: float, count: int, spacing: str) -> tuple[float, ...]:

@@ -69,7 +69,8 @@ class Store:
             If it is damaged.
         """
         if not path.is_file():
-            raise UsageError(f"{path} does not exist: give the store of a sweep.")
+            fault = "is not a file" if path.exists() else "does not exist"
+            raise UsageError(f"{path} {fault}: give the store of a sweep.")
         with guarded(path), reader(path) as connection:
             check(path, connection)
             yield cls(path, connection)

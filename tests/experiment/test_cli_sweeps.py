@@ -101,6 +101,7 @@ def test_bad_usage_is_one_sentence(file: Path, store: Path, capsys: Capture) -> 
     assert "exclude each other" in refused(capsys, "sweep", "margins", "--quick", "--full", code=2)
     assert "jobs is '1.5'" in refused(capsys, "sweep", "margins", "--jobs", "1.5", code=2)
     assert "does not exist" in refused(capsys, "results", "none.sqlite", code=2)
+    assert "is not a file" in refused(capsys, "results", str(store.parent), code=2)
     assert "no column nope" in refused(
         capsys, "results", str(store), "--where", "nope == 1", code=2
     )
@@ -135,6 +136,20 @@ def test_a_diverged_or_failed_cell_is_exit_1(tmp_path: Path, capsys: Capture) ->
     assert (found["cells_done"], found["cells_diverged"]) == (2, 1)
     rows = ask(capsys, "results", path, "--where", "status == 'diverged'")["rows"]
     assert [row["mean_grad_sq"] for row in rows] == [None]
+
+
+def test_a_failed_cell_says_why(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text(
+        '[settings]\nproblem = "quadratic"\nK = 2\ndim = 2\nreplicates = 2\n'
+        "[grids.g]\nb = 1\nI = 1\nT = 1e300\n",
+        encoding="utf-8",
+    )
+    path = str(tmp_path / "f.sqlite")
+    assert main(["sweep", str(file), "--store", path]) == 1
+    assert f"why: stemtheory results {path} --where" in capsys.readouterr().out
+    assert main(["results", path, "--where", "status == 'failed'"]) == 0
+    assert "failed: " in capsys.readouterr().out
 
 
 def test_progress_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:

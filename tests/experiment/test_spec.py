@@ -169,6 +169,18 @@ MISTAKES = {
     ),
     "b on a curve": ('[grids.g]\nkind = "curve"\nb = 2\n', 3, "grids.g.b", "leave it out"),
     "a dial that is a setting": ("[settings.dials]\nL = 2\n", 2, "settings.dials.L", "its own"),
+    "an end beyond numbers": (
+        "[grids.g]\nT = {from = 1, ratio = 10, count = 1000}\n",
+        2,
+        "grids.g.T",
+        "finite",
+    ),
+    "a misprinted count": (
+        "[grids.g]\nT = {from = 1, to = 8, count = 1000000000}\n",
+        2,
+        "grids.g.T",
+        "at most 1000000",
+    ),
     "a rule without an end": ("[grids.g]\nT = {from = 1, count = 3}\n", 2, "grids.g.T", "ratio"),
     "in an overriding size": ("[quick.settings]\nKK = 1\n", 2, "quick.settings.KK", "K"),
     "over several lines": ("[grids.g]\nT = [\n 16,\n -1,\n]\n", 2, "grids.g.T", "at least 1"),
