@@ -99,7 +99,7 @@ def _panel(data: Systems, ax: Axes, against: str, cost: str) -> None:
     lines = {x: data.series(against, problem, x, epsilon) for x in data.labels()}
     plain_log_axes(ax)
     ticks = sorted({row.x for rows in lines.values() for row in rows})
-    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks(ticks, [f"{tick:.2g}" for tick in ticks])
     ax.xaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     grey, places = False, Counter[float]()
@@ -194,7 +194,7 @@ def caption(data: Systems) -> str:
     ]
     lost = "; ".join(_missing(missing))
     overhead = float(np.median([r.overhead for r in shown if r.overhead is not None]))
-    edge = sum(r.at_edge for r in shown)
+    edge, won = sum(r.at_edge for r in shown), sum(r.eta is not None for r in shown)
     told = "; ".join(
         f"{cost} over {name}: {_told(data, name, cost)}" for cost in COSTS[:2] for name in AXES
     )
@@ -208,7 +208,7 @@ def caption(data: Systems) -> str:
         " = 16; against I, zeta = 16; against K and epsilon, zeta = I = 4. Minibatch SGD takes one"
         " step on all the b I samples of a round. Rings: the least of a column; within 5 % of it:"
         f" {told}. Hollow, at the top: not reached within the run ({lost or 'none'}). Tuning took"
-        f" {overhead:.0f} times the samples of the winner (median); {edge} of {len(shown)} winners"
+        f" {overhead:.0f} times the samples of the winner (median); {edge} of {won} winners"
         " are at the edge of the grid. Not claimed: that the order is the same on other problems,"
         " in high dimension or with other momentum (a is tied to the step by a common factor)."
         " MIME's full local gradients are free of noise here and count b I samples, which flatters"

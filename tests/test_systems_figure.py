@@ -70,7 +70,7 @@ def test_the_caption_says_who_wins_who_fails_and_what_tuning_cost(data: Systems)
     text = systems.caption(data)
     assert "samples over zeta: FedAvg = SCAFFOLD at 1, SCAFFOLD at 16" in text
     assert "FedAvg at zeta = 16 and I = 16 and K = 16 and epsilon = 0.05" in text
-    assert "8 of 32 winners" in text
+    assert "8 of 28 winners" in text
     assert "12 times the samples" in text  # the median of 480/samples
     assert "Not claimed" in text
 
