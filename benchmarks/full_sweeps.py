@@ -1,0 +1,91 @@
+"""The exponents of the built-in sweeps at their full size, from finished stores, as one record.
+
+    for name in tradeoff complexity speedup heterogeneity margins slack; do
+        stemtheory sweep $name --full --store stores/$name.sqlite
+    done
+    python benchmarks/full_sweeps.py stores [--out benchmarks/results/full_sweeps.json]
+
+Refuses a store that is not complete. `docs/sweeps.md` shows the record, and a test compares them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+from stemtheory import __version__, run_sweep
+from stemtheory.catalogue import names
+from stemtheory.experiment.points import NO_CURVE
+from stemtheory.experiment.store import Store
+from stemtheory.experiment.tables import cell_records
+
+RANGED = ("epsilon", "bI", "I", *names("problems"))  # what the table takes together
+KEPT = ("name", "exponent", "ci95", "theory", "tolerance", "verdict", "points")
+
+
+def record(name: str, store: Path) -> dict[str, Any]:
+    """Return what a finished store says: cells, CPU seconds, and every fit."""
+    plan = run_sweep(name, mode="full", store=store, dry_run=True).document()
+    if plan["forecast"]["cells"]:
+        sys.exit(f"{store}: {plan['forecast']['cells']} cells are missing; finish the sweep first")
+    found = run_sweep(name, mode="full", store=store).document()
+    with Store.reading(store) as opened:
+        rows = cell_records(opened.rows())
+    return {
+        "cells": found["cells_total"],
+        "diverged": found["cells_diverged"],
+        "cpu_seconds": round(sum(row["cpu_seconds"] for row in rows)),
+        "fits": [{key: fit[key] for key in KEPT} for fit in found["fits"]],
+    }
+
+
+def table(document: dict[str, Any]) -> str:
+    """Return the record as Markdown: the exponents of every rule, over problems and epsilon."""
+    lines = ["| sweep | cells | fit | theory | exponents | verdict |", "| --- " * 6 + "|"]
+    for name, sweep in document["sweeps"].items():
+        groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
+        for fit in sweep["fits"]:
+            plain = fit["name"].replace(f", {NO_CURVE}", "")
+            words = [w for w in plain.split(", ") if w.split(" ")[0] not in RANGED]
+            groups.setdefault((", ".join(words), fit["theory"]), []).append(fit)
+        for (rule, theory), fits in groups.items():
+            cells = f"| {name} | {sweep['cells']} | {rule} | {theory:g} | {_range(fits)} |"
+            lines.append(f"{cells} {', '.join(sorted({fit['verdict'] for fit in fits}))} |")
+            name = sweep["cells"] = ""
+    return "\n".join(lines) + "\n"
+
+
+def _range(fits: list[dict[str, Any]]) -> str:
+    """Return the lowest and the highest exponent, and how many there are."""
+    found = [fit["exponent"] for fit in fits if fit["exponent"] is not None]
+    if not found:
+        return "none"
+    low, high = (f"{round(value, 3) + 0.0:.3f}" for value in (min(found), max(found)))
+    return low if len(found) == 1 else f"{low} to {high} ({len(found)})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("stores", type=Path, nargs="?", default=Path("results"))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/full_sweeps.json"))
+    given = parser.parse_args()
+    stores = {name: given.stores / f"{name}.sqlite" for name in names("sweeps")}
+    found = {name: record(name, store) for name, store in stores.items() if store.is_file()}
+    if not found:
+        print(f"left out: no store of a built-in sweep in {given.stores}")
+        return
+    machine = {"python": platform.python_version(), "machine": platform.machine()}
+    document = {"version": __version__, **machine, "sweeps": found}
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(json.dumps(document, indent=1) + "\n")
+    for name, sweep in found.items():
+        judged = [fit["verdict"] for fit in sweep["fits"]]
+        print(f"{name}: {sweep['cells']} cells, {len(judged)} fits, {sorted(set(judged))}")
+
+
+if __name__ == "__main__":
+    main()
