@@ -49,7 +49,7 @@ def every_sweep(
 
 
 def predicted(name: str, mode: str) -> float:
-    """Return the seconds that the cost model predicts: the same on every machine."""
+    """Return the seconds that the cost model predicts: the same wherever numba is."""
     plan = run_sweep(load_spec(name, mode), store=Path("no such store"), dry_run=True)
     cells = {point.cell.id: point.cell for point in plan.points}
     return sum(weight(cell) for cell in cells.values())

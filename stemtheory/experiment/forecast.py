@@ -1,4 +1,4 @@
-"""How long cells will take: a cost model of the array engine, scaled by one short measurement."""
+"""How long cells will take: a cost model of both engines, scaled by one short measurement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stemtheory.simulate import simulate
 
 # Seconds on the machine it was fitted on; only their proportions matter after the measurement.
 PER_CELL, PER_STEP, PER_ELEMENT = 2e-3, 45e-6, 25e-9
-PER_ELEMENT_FUSED = 4e-9
+PER_CALL_FUSED, PER_ELEMENT_FUSED = 0.25e-6, 4e-9  # a step of one replicate, and its elements
 
 
 class Forecast(NamedTuple):
@@ -28,7 +28,7 @@ def weight(cell: Cell) -> float:
     """Return the predicted seconds of one cell on a machine of speed 1."""
     elements = cell.replicates * cell.task.K * cell.task.dim
     if cell.method.engine == "fused":
-        return PER_CELL + cell.T * PER_ELEMENT_FUSED * elements
+        return PER_CELL + cell.T * (cell.replicates * PER_CALL_FUSED + elements * PER_ELEMENT_FUSED)
     groups = -(-elements * 8 // ARRAY_BYTES)
     return PER_CELL + cell.T * (PER_STEP * groups + PER_ELEMENT * elements)
 
