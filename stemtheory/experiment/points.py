@@ -111,7 +111,7 @@ class _Maker:
         runs = ("replicates", "seed", "precision", "record", "epsilon")
         self.run_axes = [name for name in axes if name in runs]
         self.other_axes = [name for name in axes if name not in runs]
-        self.settled: dict[tuple[Any, ...], tuple[Task, Method, Sizes]] = {}
+        self.settled: dict[tuple[Any, ...], tuple[Task, Method, Method, Sizes]] = {}
 
     def point(self, own: Mapping[str, Any]) -> Point:
         """Return the point at the values ``own`` of the axes."""
@@ -121,11 +121,13 @@ class _Maker:
         found = self.settled.get(key)
         if found is None:
             found = self.settled[key] = self._settle({**self.fixed, **own})
-        task, method, sizes = found
+        task, method, on_arrays, sizes = found
         run = {**self.fixed, **{name: own[name] for name in self.run_axes}}
+        if method is not on_arrays:
+            method = _on_its_engine(method, on_arrays, task, sizes.T, run["replicates"])
         cell = Cell(
             task,
-            _on_its_engine(method, task, sizes.T, run["replicates"]),
+            method,
             sizes.T,
             sizes.b,
             sizes.I,
@@ -146,8 +148,11 @@ class _Maker:
             cell,
         )
 
-    def _settle(self, s: Mapping[str, Any]) -> tuple[Task, Method, Sizes]:
-        """Check everything that a point is made of, before anything runs."""
+    def _settle(self, s: Mapping[str, Any]) -> tuple[Task, Method, Method, Sizes]:
+        """Check everything that a point is made of, before anything runs.
+
+        The method comes as it was asked for and, the second time, on the array engine.
+        """
         name = self.algorithm.name
         K = s.get("K", ALGORITHMS[name].pin("K") or 4)
         dials = _group(s, "dials", OWN_COLUMN)
@@ -172,7 +177,8 @@ class _Maker:
         sizes = resolve_sizes(name, task.K, L, T=s["T"], **given)
         options = dict(method.schedule_options)
         resolve_schedule(name, method.schedule, sizes, L, sigma, options, own)
-        return task, method, sizes
+        arrays = method if method.engine == "array" else replace(method, engine="array")
+        return task, method, arrays, sizes
 
 
 def _group(s: Mapping[str, Any], group: str, more: tuple[str, ...] = ()) -> Pairs:
@@ -233,7 +239,9 @@ def _method(*fields: Any) -> Method:
     return replace(method, noise_source="host")
 
 
-def _on_its_engine(method: Method, task: Task, T: int, replicates: int) -> Method:
+def _on_its_engine(
+    method: Method, on_arrays: Method, task: Task, T: int, replicates: int
+) -> Method:
     """Return the method with engine ``auto`` settled, and the noise that the fused one draws.
 
     Raises
@@ -241,16 +249,14 @@ def _on_its_engine(method: Method, task: Task, T: int, replicates: int) -> Metho
     UsageError
         If the fused engine was asked for and cannot run the cell.
     """
-    if method.engine == "array":
-        return method
     if method.engine == "auto" and T * replicates * task.K * task.dim < fused.AUTO_WORK:
-        return replace(method, engine="array")
+        return on_arrays
     reason = _no_kernel(method, task, T)
     if reason is None:
         return replace(method, engine="fused", noise_source="philox")
     if method.engine == "fused":
         raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
-    return replace(method, engine="array")
+    return on_arrays
 
 
 def _no_kernel(method: Method, task: Task, T: int) -> str | None:
