@@ -23,7 +23,8 @@ from stemtheory.simulate import simulate
 from stemtheory.trace import Trace
 
 MOST_WORK = 2 * 10**9
-"""Longest run tried, in worker-coordinate-steps (T R K dim): about half a minute."""
+"""Longest run tried, T (R K dim + OVERHEAD) in worker-coordinate-steps: about half a minute."""
+OVERHEAD = 2000  # what a step costs whatever its size
 POINTS = 400  # of a record
 
 
@@ -136,11 +137,10 @@ class Experiment:
 
     def measure(self, way: Way) -> Measured:
         """Return what ``way`` takes until M(T) stays at or below epsilon, up to the proved T."""
-        work = way.T * self.replicates * self.problem.K * self.problem.dim
-        if work > MOST_WORK:
+        if self.too_long(way):
             return Measured(
-                reason=f"a run of T = {way.T} is {work:.2g} worker-coordinate-steps, more than"
-                f" {MOST_WORK:.0e}: take a larger epsilon, fewer replicates or a smaller dim"
+                reason=f"a run of T = {way.T} takes longer than half a minute: take a larger"
+                " epsilon, fewer replicates or a smaller dim"
             )
         times, running = (self._record if way.algorithm == "stem" else self._lengths)(way)
         if not np.isfinite(running).all():
@@ -151,6 +151,11 @@ class Experiment:
         if not found.reached:
             return Measured(reason=f"epsilon is reached before T = {int(times[0])}")
         return self._cost(way, found.T, _finite(found.low), _finite(found.high))
+
+    def too_long(self, way: Way) -> bool:
+        """Whether the run up to the proved T is not tried."""
+        elements = self.replicates * self.problem.K * self.problem.dim
+        return way.T * (elements + OVERHEAD) > MOST_WORK
 
     def _cost(self, way: Way, T: float, low: float | None, high: float | None) -> Measured:
         first = way.B or 0
@@ -194,7 +199,8 @@ def measured_ways(
     for offer in offers:
         way = way_of(offer)
         if way not in kept:
-            progress(f"running {way.algorithm} with b = {way.b}, I = {way.I} up to T = {way.T}")
+            if not experiment.too_long(way):
+                progress(f"running {way.algorithm} with b = {way.b}, I = {way.I} up to T = {way.T}")
             kept[way] = experiment.measure(way)
     return [kept[way_of(offer)] for offer in offers]
 

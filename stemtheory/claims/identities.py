@@ -80,7 +80,7 @@ def _counted(level: str) -> tuple[Case, ...]:
 
 
 def _as_fedavg(case: Case) -> Case:
-    return replace(case, algorithm="fedavg", reading="literal")
+    return replace(case, algorithm="fedavg", reading="literal", B=None)
 
 
 CLAIMS = (

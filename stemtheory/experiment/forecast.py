@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -43,9 +44,10 @@ def samples(cell: Cell) -> float:
 def forecast(cells: Iterable[Cell], jobs: int = 1) -> Forecast:
     """Return what running ``cells`` takes, with ``jobs`` at a time on this machine."""
     found = list(cells)
+    at_once = max(1, min(jobs, len(found), os.cpu_count() or 1))
     seconds = sum(weight(cell) for cell in found)
     speed = slowness() if found else 1.0
-    return Forecast(len(found), sum(samples(cell) for cell in found), seconds * speed / jobs)
+    return Forecast(len(found), sum(samples(cell) for cell in found), seconds * speed / at_once)
 
 
 def slowness() -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 from stemtheory import fused
 from stemtheory.algorithms import ALGORITHMS
+from stemtheory.backend import BACKENDS
 from stemtheory.errors import UsageError, choice
 from stemtheory.experiment.cells import OWN_COLUMN, Cell, Method, Pairs, Task, pairs
 from stemtheory.experiment.spec import Algorithm, Spec
@@ -173,6 +174,11 @@ class _Maker:
             s["per_sample"],
             pairs(own),
         )
+        choice("backend", method.backend, BACKENDS)
+        if isinstance(s["x1"], tuple) and len(s["x1"]) != s["dim"]:
+            raise UsageError(
+                f"x1 has {len(s['x1'])} numbers, but dim is {s['dim']}: give one, or dim of them."
+            )
         given = {key: s.get(key) for key in ("b", "I", "nu", "B")}
         sizes = resolve_sizes(name, task.K, L, T=s["T"], **given)
         options = dict(method.schedule_options)

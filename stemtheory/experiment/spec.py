@@ -39,6 +39,7 @@ TEXT = (
 )
 GROUPS = ("dials", "schedule_options", "algorithm_options")
 SETTINGS = (*WHOLE, *REAL, *TEXT, "per_sample", "x1")
+MOST_POINTS = 10_000_000  # of a grid: to list more takes hours before anything runs
 SINGLE = ("T", "nu")  # what a curve grid is about
 
 
@@ -216,12 +217,17 @@ class _Reader:
         if kind == "curve":
             axes = self._curve(path, axes, settings)
         labels = table.get("algorithms", list(algorithms))
-        if not isinstance(labels, list) or not labels or any(x not in algorithms for x in labels):
+        known = isinstance(labels, list) and all(x in list(algorithms) for x in labels)
+        if not known or not labels:
             say = f"must be a list of {', '.join(algorithms)}: name some of them."
             self.document.refuse((*path, "algorithms"), say)
         for label in labels:
             self._options(path, dict(axes), algorithms[label])
-        return Grid(name, kind, axes, tuple(labels), cross)
+        grid = Grid(name, kind, axes, tuple(labels), cross)
+        if len(grid) > MOST_POINTS:
+            say = f"has {len(grid)} points, but at most {MOST_POINTS} are run: give fewer values."
+            self.document.refuse(path, say)
+        return grid
 
     def _cross(
         self, path: tuple[str, ...], value: Any, kind: str, axes: tuple[Axis, ...]

@@ -151,6 +151,13 @@ MISTAKES = {
     "unknown algorithm": ("[algorithms.stern]\n", 1, "algorithms.stern", "did you mean stem"),
     "unknown kind": ('[grids.g]\nkind = "zap"\n', 2, "grids.g.kind", "zip"),
     "unknown label": ('[grids.g]\nalgorithms = ["x"]\n', 2, "grids.g.algorithms", "stem"),
+    "a list for a label": ('[grids.g]\nalgorithms = [["stem"]]\n', 2, "grids.g.algorithms", "stem"),
+    "points without end": (
+        "[grids.g]\nT = {from = 1, to = 4e3, count = 4000}\nI = {from = 1, to = 3e3, count = 3000}",
+        1,
+        "grids.g",
+        "at most 10000000",
+    ),
     "text for a number": ('[settings]\n\nK = "4"\n', 3, "settings.K", "whole number"),
     "fraction": ("[grids.g]\nT = [16, 1.5]\n", 2, "grids.g.T", "whole number"),
     "truth for a number": ("[settings]\nseed = true\n", 2, "settings.seed", "whole number"),
@@ -205,6 +212,12 @@ DISAGREEMENTS = {
     "nu out of range": ("[grids.b]\nnu = 1.5\n", 1, "[0, 1]"),
     "nu of a pinned algorithm": ("[algorithms.fed-stem]\n[grids.b]\nnu = 0.5\n", 2, "fixes it"),
     "schedule option": ("[grids.b]\nschedule_options.kappa = 1\n", 1, "kappa"),
+    "backend": ('[grids.b]\nbackend = "foo"\n', 1, "'foo' is unknown"),
+    "start of another dimension": (
+        "[settings]\ndim = 2\nx1 = [1, 2, 3]\n[grids.b]\nT = 16\n",
+        4,
+        "x1 has 3 numbers, but dim is 2",
+    ),
     "nu and b": ("[grids.b]\nnu = 0.5\nb = 2\n", 1, "nu chooses both"),
     "I on a curve of nu 0": ('[grids.b]\nkind = "curve"\nnu = 0\nI = 4\n', 1, "does not fix T"),
 }

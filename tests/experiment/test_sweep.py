@@ -281,6 +281,9 @@ def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path, undisturbed: Path) 
     assert plan.forecast is not None
     assert plan.forecast.cells == 24
     assert plan.forecast.seconds > 0
+    crowd = run_sweep(small(), store=path, dry_run=True, jobs=10**9).forecast
+    assert crowd is not None
+    assert crowd.seconds > plan.forecast.seconds / 1000  # no more at a time than there are cores
     assert set(plan.frame["status"]) == {"missing"}
     ran = run_sweep(small(), store=undisturbed, dry_run=True)
     assert ran.forecast is not None
