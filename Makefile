@@ -73,7 +73,7 @@ $(RUN): pyproject.toml | $(PY)
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/test: pyproject.toml | $(PY)
-	$(PIP) install --editable '.[fast,data,test]'
+	$(PIP) install --editable '.[fast,data,dask,parquet,test]'
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data
 
 $(STAMPS)/dev: pyproject.toml | $(PY)

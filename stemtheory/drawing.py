@@ -116,6 +116,9 @@ def draw_figures(
     absent = [reason for reason in (entry.lacks(mode) for entry in entries) if reason]
     if absent:
         raise UsageError(absent[0])
+    if store is not None and entries and not any(entry.stored for entry in entries):
+        named = ", ".join(entry.name for entry in entries)
+        raise UsageError(f"store was given, but {named} is not drawn from a sweep: leave it out.")
     folder = writable_folder(out)
     return [_draw_one(entry, mode, store, folder, formats, progress) for entry in entries]
 

@@ -185,7 +185,8 @@ def claims_section(document: Mapping[str, Any], folder: Path) -> Section:
     saved = ", ".join(download(folder / f"ledger.{e}") for e in ("csv", "md", "tex"))
     body = (
         f"<p>Every line of the paper is a claim that was put to the test: {html.escape(counts)};"
-        f" {len(document['unexpected']) or 'none'} of them unexpected."
+        f" {len(document['unexpected']) or 'none'} of them unexpected. Claims are counted under"
+        " each reading of the algorithm; the table puts those with one verdict into one row."
         ' <a href="ledger.html">The ledger</a> has each with its formula, premises, both sides and'
         f" worst case ({saved})."
         " These fail, as this project found, and have a counterexample:</p>"

@@ -95,6 +95,12 @@ def test_bad_input_is_refused_before_any_work(
     assert CALLS == []
 
 
+def test_a_store_for_a_figure_without_a_sweep_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="line is not drawn from a sweep: leave it out"):
+        draw_figures([NAME], store=tmp_path / "x.sqlite", out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
     CALLS.clear()
     (tmp_path / "file").touch()
