@@ -50,6 +50,11 @@ def advise_on(
     UsageError
         As ``advise``; also where the noise of the problem has no bound.
     """
+    if getattr(problem, "estimated", False):
+        raise UsageError(
+            f"L, sigma and zeta of {problem.name} are estimates from below, so that no bound"
+            " promises anything: choose a problem whose constants are known."
+        )
     at = np.broadcast_to(np.asarray(x1, dtype=float), (problem.dim,))
     found = problem.constants(at)
     if not math.isfinite(found.sigma):

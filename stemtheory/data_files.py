@@ -211,7 +211,7 @@ def _python_batch(path: Path) -> Raw:
     if not isinstance(batch, dict):
         raise UsageError(f"{path} holds no dictionary, as a CIFAR-10 batch does: fetch it again.")
     data, labels = (batch.get(key, batch.get(key.decode())) for key in (b"data", b"labels"))
-    found = np.asarray(data), np.asarray(labels)
+    found = np.asarray(data), np.atleast_1d(np.asarray(labels))
     if found[0].shape != (len(found[1]), CIFAR_PIXELS) or found[0].dtype != np.uint8:
         raise UsageError(
             f"{path} holds data of shape {found[0].shape}, but a CIFAR-10 batch has rows of"
@@ -231,7 +231,8 @@ def _binary_batch(path: Path) -> Raw:
 def _digits(labels: Any, where: object) -> Bytes:
     """Return labels as bytes after checking that there are at most ten classes."""
     values = np.asarray(labels)
-    if values.size == 0 or values.min() < 0 or values.max() > 9:
+    whole = values.ndim == 1 and values.dtype.kind in "iu"
+    if not whole or values.size == 0 or values.min() < 0 or values.max() > 9:
         raise UsageError(f"{where} has labels outside of 0..9, or none: fetch it again.")
     return values.astype(np.uint8)
 

@@ -34,24 +34,34 @@ def show_bound(d: Document) -> None:
 
 def show_run(d: Document) -> None:
     """Print a run: its setting, what was measured, the bounds and the counts."""
-    stem = "" if d["sync"] == "literal" else f" (sync {d['sync']})"
+    chosen = ALGORITHMS[d["algorithm"]].chosen(d["algorithm_options"])
+    own = [f"{name} {value}" for name, value in chosen.items()]
+    own += [] if d["sync"] == "literal" else [f"sync {d['sync']}"]
+    which = f" ({', '.join(own)})" if own else ""
     line(
-        f"{d['problem']}, {d['algorithm']}{stem}, schedule {d['schedule']['name']},"
+        f"{d['problem']}, {d['algorithm']}{which}, schedule {d['schedule']['name']},"
         f" {_replicates(d)}, seed {d['seed']}, {d['backend']} {d['dtype']}"
     )
-    line(f"{_sizes(d)}, dim={d['dim']}; {_constants(d['constants'])}")
+    kind = " (estimates from below)" if d.get("estimated") else ""
+    line(f"{_sizes(d)}, dim={d['dim']}; {_constants(d['constants'])}{kind}")
     _rounding(d)
     table(("", ""), _measured(d))
     rows = [
         [name, value, d["margins"][name], d["verdicts"][name]]
         for name, value in d["bounds"].items()
     ]
-    table(("bound", "value", "margin", "verdict"), rows)
+    if rows:
+        table(("bound", "value", "margin", "verdict"), rows)
+    else:
+        line(f"no bound here is about {d['algorithm']}")
     line(
         f"cost: {_big(d['samples_per_worker'])} samples per worker,"
         f" {_big(d['samples_total'])} in all, {_big(d['rounds'])} rounds,"
         f" {_big(d['exchanges'])} exchanges"
     )
+    if not rows:
+        up, down = (_big(d[f"floats_{way}"]) for way in ("up", "down"))
+        line(f"sent per worker: {up} floats up, {down} down")
     for path in d["files"]:
         line(f"written: {path}")
 

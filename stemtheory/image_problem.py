@@ -114,7 +114,7 @@ class ImageProblem:
         """
         if not float(b).is_integer():
             raise UsageError(
-                f"b is {b:g}, but {self.name} draws whole images: round b (and B), give both."
+                f"b is {b:g}, but {self.name} draws whole images: give a whole b, such as b = 1."
             )
         return stream.integers(0, self.size, size=(*shape, self.K, int(b)))
 

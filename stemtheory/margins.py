@@ -16,6 +16,7 @@ from stemtheory.trace import Trace
 
 PROVED_READINGS = ("literal", "average-first")
 READING = "sync literal or average-first"
+EVERYBODY = "every worker takes part"
 PRINTED = ("stem-theorem", "stem-intermediate")
 
 
@@ -86,6 +87,9 @@ def _margin(trace: Trace, name: str) -> Margin:
     if unbounded:
         reason = f"{unbounded[0]} is not finite on this problem"
         return Margin(name, None, None, f"premise unmet: {unbounded[0]} is finite", reason)
+    if trace.settings.get("estimated"):
+        reason = "L, sigma and zeta of real data are estimates from below, which bound nothing"
+        return Margin(name, None, None, "premise unmet: L, sigma, zeta are known", reason)
     start = trace.settings["grad_sq_start"]
     try:
         bound = evaluate(name, setting_of(trace), grad_sq=start if math.isfinite(start) else None)
@@ -133,6 +137,8 @@ def _unmet(trace: Trace) -> list[str]:
     stem = ALGORITHMS[s["algorithm"]].base == "stem"
     if stem and s["I"] > 1 and s["sync"] not in PROVED_READINGS:
         unmet.append(READING)
+    if s.get("algorithm_options", {}).get("participation", 1) < 1:
+        unmet.append(EVERYBODY)
     return unmet
 
 

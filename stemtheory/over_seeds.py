@@ -20,7 +20,14 @@ class SeedMean(NamedTuple):
     @property
     def clear(self) -> bool:
         """Whether it is above 0 beyond chance: 95 per cent of Student's distribution."""
-        return self.seeds > 1 and self.mean > float(student.ppf(0.975, self.seeds - 1)) * self.error
+        return self.mean > 0 and self.distinct
+
+    @property
+    def distinct(self) -> bool:
+        """Whether it differs from 0 beyond chance, on either side, by the same distribution."""
+        if self.seeds < 2:
+            return False
+        return abs(self.mean) > float(student.ppf(0.975, self.seeds - 1)) * self.error
 
 
 def over_seeds(values: ArrayLike) -> SeedMean:

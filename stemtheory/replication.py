@@ -97,12 +97,12 @@ def accuracies(runs: dict[int, dict[Curve, Record]]) -> Iterator[str]:
 
 
 def leads(runs: dict[int, dict[Curve, Record]]) -> Iterator[str]:
-    """Yield the leads of STEM, a star where one is above 0 beyond chance, as rows of a table."""
+    """Yield the leads of STEM, a star where one is not 0 beyond chance, as rows."""
     for n in FIGURES:
         for I in _local(runs[n]):
             for row, short in ROWS.items():
                 over = [lead(runs[n], row, name, I) for name in (FEDAVG, SCAFFOLD, BORROWED)]
-                cells = [points(one).removesuffix(" points") + " *" * one.clear for one in over]
+                cells = [points(one).removesuffix(" points") + " *" * one.distinct for one in over]
                 yield _row(f"{n}, I = {I}", short, *cells)
 
 

@@ -191,7 +191,9 @@ def describe(problem: Problem, plan: Plan) -> dict[str, Any]:
         gradient = problem.full_gradient(plan.start)
         grad_sq_start = float(np.sum(gradient * gradient))
     exact = constants.pop("exact")
+    estimated = {"estimated": True} if getattr(problem, "estimated", False) else {}
     return {
+        **estimated,
         "problem": problem.name,
         "dim": problem.dim,
         **asdict(plan.sizes),

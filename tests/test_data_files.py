@@ -131,10 +131,16 @@ def test_binary_batches_are_read(tmp_path: Path) -> None:
         pickle.dumps([1, 2]),
         pickle.dumps({b"data": CIFAR[:, :-1], b"labels": [0, 1, 2, 3]}),
         pickle.dumps({b"data": CIFAR, b"labels": [0, 1, 2]}),
+        pickle.dumps({b"data": CIFAR, b"labels": 5}),
+        pickle.dumps({b"data": CIFAR, b"labels": ["a"] * 4}),
+        pickle.dumps({b"data": CIFAR, b"labels": [0.0, 1.0, float("nan"), 2.0]}),
         pickle.dumps({b"data": CIFAR.astype(np.float64), b"labels": [0, 1, 2, 3]}),
         pickle.dumps({b"labels": [0, 1, 2, 3]}),
     ],
-    ids=["cut", "empty", "text", "list", "narrow", "labels", "floats", "no data"],
+    ids=[
+        *("cut", "empty", "text", "list", "narrow", "labels"),
+        *("one label", "words", "nan", "floats", "no data"),
+    ],
 )
 def test_a_batch_that_is_none_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "data_batch_1").write_bytes(content)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stemtheory.advise_measured import advise_on
 from stemtheory.backend import numpy_backend
 from stemtheory.catalogue import load_problem, names, needs_data, problem_entry
 from stemtheory.contract import check_problem, passed
@@ -14,6 +15,7 @@ from stemtheory.errors import UsageError
 from stemtheory.image_estimates import along
 from stemtheory.image_problem import ImageProblem
 from stemtheory.layers import col2im, cross_entropy, im2col, onehot, pool, pool_gradient
+from stemtheory.margins import margins
 from stemtheory.network import dimension, unpack
 from stemtheory.simulate import simulate
 from tests.fake_device import Device, fake_backend
@@ -334,3 +336,13 @@ def test_a_quadratic_estimate_is_the_curvature() -> None:
     u = g / np.linalg.norm(g)
     numeric = (problem.full_gradient(x + 1e-4 * u) - problem.full_gradient(x - 1e-4 * u)) / 2e-4
     assert found.L == pytest.approx(np.linalg.norm(numeric), rel=0.1)
+
+
+def test_no_theorem_is_held_against_estimates() -> None:
+    problem = load_problem("softmax_regression", K=2, train=4, test=2)
+    trace = simulate(problem, T=4, b=2, I=2, replicates=2)
+    found = margins(trace)
+    assert {m.verdict for m in found} == {"premise unmet: L, sigma, zeta are known"}
+    assert all(m.value is None and "estimates from below" in m.reason for m in found)
+    with pytest.raises(UsageError, match="no bound promises anything"):
+        advise_on(problem, 0.1)

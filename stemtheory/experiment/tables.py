@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MISSING = "missing"
 COUNTS = (
     *("samples_per_worker", "samples_total", "draws_per_worker", "rounds", "exchanges"),
-    *("vectors_up", "vectors_down"),
+    *("vectors_up", "vectors_down", "floats_up", "floats_down"),
 )
 FACTS = (*COUNTS, "diverged_replicates", "grad_sq_start")
 Record = dict[str, Any]

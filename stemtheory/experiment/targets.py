@@ -294,8 +294,8 @@ def _bounds(point: Point, epsilon: float, results: Results) -> dict[str, Cost]:
     """What every bound that applies to this family promises at epsilon."""
     m, c = point.cell.method, point.cell
     facts = next((r.facts for r in (results.get(c.id),) if r is not None and r.facts), None)
-    if m.schedule != "theorem" or m.schedule_options or facts is None:
-        return {}
+    if m.schedule != "theorem" or m.schedule_options or m.algorithm_options or facts is None:
+        return {}  # an option away from its default, such as a sample of the workers, is not theirs
     constants = facts["constants"]
     values = tuple(constants[key] for key in ("L", "sigma", "zeta", "gap"))
     if any(value is None for value in values):

@@ -48,3 +48,25 @@ def test_the_list_says_what_each_needs_and_promises(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     assert "needs" in shown
     assert "promises" in shown
+
+
+def test_bounds_do_not_speak_of_a_sample_of_workers(capsys: pytest.CaptureFixture[str]) -> None:
+    """FedAvg's theorem has all workers: a sampled run above it violates nothing."""
+    setting = ["--K", "16", "--zeta", "8", "--heterogeneity", "tilt", "--I", "1", "--b", "1"]
+    run = ["run", "quadratic", "fedavg", *setting, "--T", "8192", "--replicates", "4", "--json"]
+    assert main([*run, "--set", "algorithm.participation=0.0625"]) == 0
+    sampled = json.loads(capsys.readouterr().out)
+    assert sampled["mean_grad_sq"] > sampled["bounds"]["fedavg-theorem"]
+    assert sampled["verdicts"]["fedavg-theorem"] == "premise unmet: every worker takes part"
+    assert main(run) == 0
+    assert json.loads(capsys.readouterr().out)["verdicts"]["fedavg-theorem"] == "holds"
+
+
+def test_what_was_chosen_and_sent_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--T", "60", "--b", "1", "--I", "2", "--replicates", "2"]
+    more = ["--set", "algorithm.compression=quantise"]
+    assert main(["run", "geman_mcclure", "fedglomo", *sizes, *more]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "fedglomo (compression quantise)" in shown
+    assert "no bound here is about fedglomo" in shown
+    assert "sent per worker: 120 floats up, 480 down" in shown

@@ -244,3 +244,21 @@ def test_the_sweep_of_systems_is_sound_at_every_size(mode: str) -> None:
             assert (p.cell.b, p.cell.I) == (round((p.epsilon or 0) ** -0.5), 1)
         if p.grid == "law_prox":
             assert p.cell.I == math.floor(1 / (p.epsilon or 1) + 0.5)
+
+
+def test_no_bound_is_promised_for_a_sample_of_the_workers() -> None:
+    def promised(options: str) -> set[str]:
+        text = f"{HEAD}T = 512\n".replace("T = 24\n", "") + "[algorithms.fedavg]\n" + options
+        found = list(points(parse_spec(text + "[grids.g]\nepsilon = 0.5\n", "t"), HOST))
+        results = {p.cell.id: run_cell(p.cell) for p in found}
+        return set(targets(found, results)[0].bounds)
+
+    assert promised("") == {"fedavg-theorem"}
+    assert promised("algorithm_options = { participation = 0.5 }\n") == set()
+
+
+def test_floats_sent_are_columns() -> None:
+    assert {"floats_up", "floats_down"} <= set(tables.COUNTS)
+    (point,) = points(parse_spec(f"{HEAD}[algorithms.fedglomo]\n[grids.g]\n", "t"), HOST)
+    (row,) = tables.point_records([point], {point.cell.id: run_cell(point.cell)})
+    assert row["floats_up"] == 2 * row["vectors_up"] > 0
