@@ -208,11 +208,15 @@ def neighbours(q: Question, offer: Offer) -> list[tuple[str, Offer]]:
     for name, (b, I) in changes.items():
         if b < 1 or I < 1:
             continue
-        offers = (at(q, offer.algorithm, bound, b, I, None) for bound in BOUNDS[offer.algorithm])
-        proved = [other for other in offers if other is not None]
-        if proved:
-            found.append((name, min(proved, key=rank)))
+        if (other := cheapest_at(q, offer.algorithm, b, I)) is not None:
+            found.append((name, other))
     return found
+
+
+def cheapest_at(q: Question, algorithm: str, b: int, I: int) -> Offer | None:
+    """Return the offer at fixed (b, I) by the best bound; None where none proves anything."""
+    offers = (at(q, algorithm, bound, b, I, None) for bound in BOUNDS[algorithm])
+    return min((offer for offer in offers if offer is not None), key=rank, default=None)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stemtheory.advise import BOUNDS, Question, at, rank
+from stemtheory.advise import Question, cheapest_at
 from stemtheory.drawing import Figure, render
 from stemtheory.oracle import Floats
 from stemtheory.trace import write_file
@@ -85,9 +85,8 @@ def _powers(reach: float) -> tuple[int, ...]:
 
 
 def _cost(q: Question, b: int, I: int) -> float:
-    offers = (at(q, "stem", bound, b, I, None) for bound in BOUNDS["stem"])
-    proved = [offer for offer in offers if offer is not None]
-    return min(proved, key=rank).cost if proved else math.nan
+    offer = cheapest_at(q, "stem", b, I)
+    return math.nan if offer is None else offer.cost
 
 
 def draw(data: Costs, figure: Canvas) -> None:

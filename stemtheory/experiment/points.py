@@ -266,10 +266,11 @@ def _on_its_engine(
 
 
 def _no_kernel(method: Method, task: Task, T: int) -> str | None:
-    if method.backend != "numpy":
-        return f"it runs on the processor, and the backend is {method.backend}"
-    if method.per_sample:
-        return "it draws the mean of a minibatch at once, not sample by sample"
     own = dict(method.algorithm_options)
-    algorithm = ALGORITHMS[method.algorithm].make(method.sync, method.sync_batch, own)
-    return fused.unsuited(task.load(), algorithm, T)
+    return fused.unsuited(
+        task.load(),
+        ALGORITHMS[method.algorithm].make(method.sync, method.sync_batch, own),
+        T,
+        on_host=method.backend == "numpy",
+        per_sample=method.per_sample,
+    )

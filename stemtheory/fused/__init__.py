@@ -54,17 +54,25 @@ def choose(engine: str, plan: Plan, replicates: int, noise_source: str = "device
 
 def obstacle(plan: Plan, noise_source: str = "device") -> str | None:
     """Return why the fused engine cannot run a plan, whatever is installed, or None if it can."""
-    if not plan.backend.on_host:
-        return "it runs on the processor, and the backend is a device"
-    if plan.per_sample:
-        return "it draws the mean of a minibatch at once, not sample by sample"
     if noise_source == "host":
         return "its noise is drawn inside the kernel, not on the host"
-    return unsuited(plan.problem, plan.algorithm, plan.sizes.T)
+    return unsuited(
+        plan.problem,
+        plan.algorithm,
+        plan.sizes.T,
+        on_host=plan.backend.on_host,
+        per_sample=plan.per_sample,
+    )
 
 
-def unsuited(problem: Problem, algorithm: Algorithm, T: int) -> str | None:
-    """Return why the fused engine has no kernel for a problem and an algorithm, or None."""
+def unsuited(
+    problem: Problem, algorithm: Algorithm, T: int, *, on_host: bool, per_sample: bool
+) -> str | None:
+    """Return why the fused engine cannot run so many steps of an algorithm, or None if it can."""
+    if not on_host:
+        return "it runs on the processor, and the backend is a device"
+    if per_sample:
+        return "it draws the mean of a minibatch at once, not sample by sample"
     if not isinstance(problem, Separable) or not problem.separable:
         return f"{problem.name} is not separable here"
     if type(algorithm) not in (Stem, FedAvg, Scaffold):
