@@ -118,7 +118,7 @@ def fits(
     UsageError
         For a column that is not there, or a condition that compares what has no order.
     """
-    declared = rules(spec)
+    declared, known = rules(spec), check_columns(spec, points)
     rows = list(_point_rows(points, results)) if any(r.y == "M" for r in declared) else []
     hits: dict[str | None, list[_Row]] = {
         name: list(_target_rows(_best(found, results, name), results))
@@ -127,8 +127,42 @@ def fits(
     return tuple(
         _fit(rule, group)
         for rule in declared
-        for group in _groups(rule, rows if rule.y == "M" else hits[rule.best_of])
+        for group in _groups(rule, rows if rule.y == "M" else hits[rule.best_of], known)
     )
+
+
+def check_columns(spec: Spec, points: Sequence[Point]) -> set[str]:
+    """Return the columns that a fit may name, whatever the outcomes of these points will be.
+
+    Raises
+    ------
+    UsageError
+        For a fit that names another one, with its key and line.
+    """
+    kinds = list({_kind(point): point for point in points}.values())
+    settings = {name for point in kinds for name in point.cell.settings()}
+    records = zip(kinds, tables.point_records(kinds, {}), strict=True)
+    # of a problem whose constants are estimated they come with the outcomes
+    columns = {name for pair in records for name in _with_products(*pair)} | {"L", "sigma", "zeta"}
+    for rule in rules(spec) if kinds else ():
+        path = ("fits", rule.name)
+        for name in rule.by:
+            with spec.document.naming((*path, "by")):
+                choice("column", name, columns)
+        if rule.where:
+            with spec.document.naming((*path, "where")):
+                condition(rule.where, columns)
+        if rule.best_of is not None:
+            with spec.document.naming((*path, "best_of")):
+                choice("setting", rule.best_of, settings)
+    return columns
+
+
+def _kind(point: Point) -> Any:
+    """Points of a kind have the same columns."""
+    method = point.cell.method
+    groups = (point.cell.task.dials, method.schedule_options, method.algorithm_options)
+    return (point.algorithm, *(tuple(name for name, _ in group) for group in groups))
 
 
 def _best(found: Sequence[Target], results: Results, name: str | None) -> Sequence[Target]:
@@ -184,11 +218,8 @@ def _with_products(point: Point, record: Mapping[str, Any]) -> Mapping[str, Any]
     return {**record, **products, **rates}
 
 
-def _groups(rule: Rule, rows: Sequence[_Row]) -> Iterable[_Group]:
+def _groups(rule: Rule, rows: Sequence[_Row], columns: set[str]) -> Iterable[_Group]:
     """Sort the rows that the rule is about by its columns; none gets lost on the way."""
-    columns = set().union(*(row.record for row in rows)) if rows else set()
-    for name in rule.by if rows else ():
-        choice(f"fits.{rule.name}: by: column", name, columns)
     keep = condition(rule.where, columns) if rule.where and rows else None
     found: dict[tuple[Any, ...], _Group] = {}
     for row in rows:

@@ -18,7 +18,7 @@ from stemtheory.experiment.cells import Cell
 from stemtheory.experiment.drive import CHUNK_SECONDS, drive
 from stemtheory.experiment.executors import kind_of
 from stemtheory.experiment.faults import SweepStopped
-from stemtheory.experiment.fits import Fit, fits
+from stemtheory.experiment.fits import Fit, check_columns, fits
 from stemtheory.experiment.forecast import Forecast, forecast, weight
 from stemtheory.experiment.points import Machine, Point, points
 from stemtheory.experiment.rules import rules
@@ -181,6 +181,7 @@ def run_sweep(
     path = Path(store) if store is not None else FOLDER / f"{spec.name}.sqlite"
     machine, statuses = _stored(path, spec)
     found = tuple(points(spec, machine))
+    check_columns(spec, found)
     cells = {point.cell.id: point.cell for point in found}
     missing = _missing(cells, statuses, retry_failed)
     ran, plan = 0, None

@@ -171,10 +171,8 @@ class _Reader:
         for label, inner in self._named(table, "algorithms"):
             path = ("algorithms", label)
             name = inner.get("algorithm", label)
-            try:
+            with self.document.naming((*path, "algorithm")):
                 choice("algorithm", name, ALGORITHMS)
-            except UsageError as error:
-                self.document.refuse((*path, "algorithm"), f"is wrong: {error}")
             own = {k: v for k, v in inner.items() if k != "algorithm"}
             yield label, Algorithm(label, name, dict(self._values(own, path)))
 
@@ -251,10 +249,8 @@ class _Reader:
             if group != "algorithm_options":
                 continue
             for value in values if isinstance(values, tuple) else (values,):
-                try:
+                with self.document.naming((*path, group, name)):
                     ALGORITHMS[algorithm.name].settle({name: value})
-                except UsageError as error:
-                    self.document.refuse((*path, group, name), f"is wrong: {error}")
 
     def _curve(
         self, path: tuple[str, ...], axes: tuple[Axis, ...], settings: Mapping[str, Any]
@@ -315,10 +311,8 @@ class _Reader:
             yield name, _table(self.document, (group, name), inner)
 
     def _truth(self, path: tuple[str, ...], value: Any) -> bool:
-        try:
+        with self.document.naming(path):
             return truth(path[-1], value)
-        except UsageError as error:
-            self.document.refuse(path, f"is wrong: {error}")
 
 
 def _built_in(name: str) -> Path:

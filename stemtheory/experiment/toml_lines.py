@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,14 @@ class Document:
         line = self.line(path)
         where = f"{self.name}, line {line}" if line else self.name
         raise UsageError(f"{where}: {'.'.join(path)} {problem}")
+
+    @contextlib.contextmanager
+    def naming(self, path: Path) -> Iterator[None]:
+        """Put the file, the line and the key in front of what a check in here says."""
+        try:
+            yield
+        except UsageError as error:
+            self.refuse(path, f"is wrong: {error}")
 
 
 def parse(text: str, name: str) -> Document:

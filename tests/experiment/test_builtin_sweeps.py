@@ -11,7 +11,7 @@ import pytest
 from stemtheory import catalogue
 from stemtheory.drawing import figure_entry, full_caption, render
 from stemtheory.errors import UsageError
-from stemtheory.experiment.fits import Fit
+from stemtheory.experiment.fits import Fit, check_columns
 from stemtheory.experiment.points import Machine, points
 from stemtheory.experiment.rules import rules
 from stemtheory.experiment.run import SweepResult, run_sweep
@@ -44,6 +44,7 @@ def test_every_size_is_sound(name: str, mode: str) -> None:
     grids = {grid.name for grid in spec.grids}
     for rule in rules(spec):
         assert set(rule.grids) <= grids
+    assert check_columns(spec, found) > {"label", "curve", "rate"}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -5,6 +5,7 @@ Nothing is run: outcomes are planted (``tests.experiment.planted``), so what mus
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 
 from stemtheory.bounds import invert
 from stemtheory.errors import UsageError
+from stemtheory.experiment import tables
 from stemtheory.experiment.cells import Cell
-from stemtheory.experiment.fits import Fit
+from stemtheory.experiment.fits import Fit, check_columns
 from stemtheory.experiment.regression import fit_line
 from stemtheory.experiment.rules import rules
 from stemtheory.experiment.run import run_sweep
@@ -425,17 +427,41 @@ def test_wrong_fits_are_refused_before_anything_runs(change: tuple[str, str], wo
         run_sweep(spec_of(CURVE, RATE.replace(*change)), store="never.sqlite", dry_run=True)
 
 
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        (('["label", "curve"]', '["colour"]'), "colour"),
-        (("theory = -1", "theory = -1\nwhere = 'colour == 3'"), "no column colour"),
-    ],
-)
-def test_unknown_columns_are_refused(change: tuple[str, str], word: str) -> None:
+UNKNOWN = [
+    (('["label", "curve"]', '["colour"]'), r"line 19: fits.rate.by is wrong: column 'colour' is"),
+    (("theory = -1", "theory = -1\nwhere = 'colour == 3'"), r"rate.where is .* no column colour"),
+    (
+        ('y = "M"\nx = "rate"', 'y = "steps"\nx = "K"\nbest_of = "schedule_options.eta"'),
+        r"fits.rate.best_of is wrong: setting 'schedule_options.eta' is unknown",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "word"), UNKNOWN, ids=["by", "where", "best_of"])
+def test_unknown_columns_are_refused_before_anything_runs(
+    change: tuple[str, str], word: str, tmp_path: Path
+) -> None:
     spec = spec_of(CURVE, RATE.replace(*change))
     with pytest.raises(UsageError, match=word):
+        run_sweep(spec, store=tmp_path / "never.sqlite")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UsageError, match=word):
         judged(spec, outcomes(points_of(spec), rate_law()))
+
+
+def test_a_column_of_some_points_only_may_be_named() -> None:
+    """An option at its default is none of a cell; to look at the first point alone (mutant) fails.
+
+    On real data L comes with the outcomes, so it may always be named.
+    """
+    grid = "[algorithms.fedavg]\n[grids.main]\nnu = 0\nT = 64\nL = 1\n"
+    spec = spec_of(grid + "algorithm_options.participation = [1, 0.5]\ndials.slack = true\n")
+    every = points_of(spec)
+    found = check_columns(spec, every)
+    assert found >= {"algorithm_options.participation", "dials.slack", "rate", "samples_total", "L"}
+    assert "algorithm_options.participation" not in check_columns(spec, every[:1])
+    columns = set().union(*tables.point_records(every, outcomes(every, rate_law())))
+    assert columns <= found
 
 
 def test_a_resumed_sweep_fits_what_the_store_holds(tmp_path: Any) -> None:
