@@ -64,7 +64,7 @@ def _rule(spec: Spec, name: str, table: Any) -> Rule:
             refuse((*path, key), f"is no key of a fit: known are {', '.join(KEYS)}; correct it.")
     for key, known in (("y", Y), ("x", X)):
         if table.get(key) not in known:
-            say = f"is {table.get(key)!r}, but it must be one of {', '.join(known)}: choose one."
+            say = f"{_given(table.get(key))}, but it must be one of {', '.join(known)}: choose one."
             refuse((*path, key), say)
     labels, grids = tuple(spec.algorithms), tuple(grid.name for grid in spec.grids)
     chosen = {
@@ -113,9 +113,15 @@ def _theory(
     table = value if isinstance(value, Mapping) else {None: value}
     missing = [label for label in labels if label not in table] if None not in table else []
     if missing or not all(_is_number(number) for number in table.values()):
-        say = f"is {value!r}, but it must be an exponent, or one for each of {', '.join(labels)}."
+        say = (
+            f"{_given(value)}, but it must be an exponent, or one for each of {', '.join(labels)}."
+        )
         spec.document.refuse((*path, "theory"), say)
     return {label: float(number) for label, number in table.items()}
+
+
+def _given(value: Any) -> str:
+    return "is missing" if value is None else f"is {value!r}"
 
 
 def _is_number(value: Any) -> bool:

@@ -175,7 +175,7 @@ def run_sweep(
         After SIGINT or SIGTERM, when the cells in flight are written.
     """
     began = time.perf_counter()
-    spec = sweep if isinstance(sweep, Spec) else load_spec(sweep, mode)
+    spec = sweep if isinstance(sweep, Spec) else _loaded(sweep, mode)
     rules(spec)  # what is wrong in them is found before anything runs
     kind = kind_of(executor, jobs, dask)
     path = Path(store) if store is not None else FOLDER / f"{spec.name}.sqlite"
@@ -204,6 +204,15 @@ def run_sweep(
                 raise SweepStopped(stop.number, tally.done, tally.left, hint)
     mine = {id_: statuses[id_] for id_ in cells if id_ in statuses}
     return SweepResult(spec, path, found, mine, ran, time.perf_counter() - began, plan)
+
+
+def _loaded(sweep: str | Path, mode: str) -> Spec:
+    """Return the sweep of one size, after the other sizes in its file have been checked as well."""
+    spec = load_spec(sweep, mode)
+    for size in ("quick", "full"):
+        if size in spec.document.table and size != mode:
+            rules(load_spec(sweep, size))
+    return spec
 
 
 def _stored(path: Path, spec: Spec) -> tuple[Machine, dict[str, str]]:

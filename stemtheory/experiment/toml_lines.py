@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from stemtheory.errors import UsageError
 
 Path = tuple[str, ...]
+DEEPEST = 20  # tables and arrays in one another; a sweep has no more than five
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,16 @@ def parse(text: str, name: str) -> Document:
     Raises
     ------
     UsageError
-        For invalid TOML, and for numbers that are not finite, with the line.
+        For invalid TOML, endless nesting, and numbers that are not finite, with the line.
     """
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name} is not valid TOML ({error}): correct it.") from error
+    except RecursionError as error:
+        raise _too_deep(name) from error
+    if not _is_flat(table, DEEPEST):
+        raise _too_deep(name)
     lines: dict[Path, int] = {}
     for path, line in _located(text):
         for end in range(1, len(path) + 1):  # [a.b] opens a as well
@@ -65,6 +70,18 @@ def parse(text: str, name: str) -> Document:
         if isinstance(value, float) and not math.isfinite(value):
             document.refuse(path, f"is {value}, but it must be a finite number: give another.")
     return document
+
+
+def _is_flat(value: Any, levels: int) -> bool:
+    """Return whether tables and arrays stand in one another at most ``levels`` deep."""
+    if not isinstance(value, Mapping | list):
+        return True
+    inner = value.values() if isinstance(value, Mapping) else value
+    return levels > 0 and all(_is_flat(item, levels - 1) for item in inner)
+
+
+def _too_deep(name: str) -> UsageError:
+    return UsageError(f"{name} is nested more than {DEEPEST} levels deep: write it flat.")
 
 
 def _located(text: str) -> Iterator[tuple[Path, int]]:

@@ -10,7 +10,9 @@ import pytest
 
 from stemtheory import cli_sweeps
 from stemtheory.cli import main
+from stemtheory.experiment.rules import rules
 from stemtheory.experiment.run import Progress, run_sweep
+from stemtheory.experiment.spec import load_spec
 from tests.experiment.sweeps import SMALL, small
 
 Capture = pytest.CaptureFixture[str]
@@ -110,6 +112,54 @@ def test_bad_usage_is_one_sentence(file: Path, store: Path, capsys: Capture) -> 
     )
     file.write_text(SMALL + "colour = 3\n", encoding="utf-8")
     assert "small.toml, line 13: grids.main.colour" in refused(capsys, "sweep", str(file), code=2)
+
+
+@pytest.mark.parametrize("size", ["quick", "full"])
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("[{}.settings]\ncolour = 3\n", 14, "settings.colour is no key of a sweep"),
+        ("[{}.grids.main]\nT = [16, 1.5]\n", 14, "grids.main.T is 1.5, but it must be a whole"),
+        ('[{}.fits.f]\ny = "loss"\n', 14, "fits.f.y is 'loss', but it must be one of M"),
+        ("[{}.grids.more]\nnu = []\n", 14, "grids.more.nu is an empty grid"),
+    ],
+)
+def test_a_mistake_in_a_size_that_is_not_run_is_found_too(
+    size: str, text: str, line: int, said: str, file: Path, capsys: Capture
+) -> None:
+    file.write_text(SMALL + text.format(size), encoding="utf-8")
+    for flags in ((), ("--quick",), ("--full",)):
+        found = refused(capsys, "sweep", str(file), "--dry-run", *flags, code=2)
+        assert f"small.toml, line {line}: {said}" in found
+    spec = load_spec(file)  # mutant: the size that is run is checked alone
+    assert rules(spec) == ()
+
+
+def test_a_size_may_hold_all_the_grids(tmp_path: Path, capsys: Capture) -> None:
+    """What is no sweep without a flag may still be one with it; a size not written is not asked."""
+    file = tmp_path / "q.toml"
+    file.write_text(SMALL.replace("[grids", "[quick.grids"), encoding="utf-8")
+    assert ask(capsys, "sweep", str(file), "--dry-run", "--quick")["points"] == 24
+    assert "grids are missing" in refused(capsys, "sweep", str(file), "--dry-run", code=2)
+
+
+DEEP = {
+    "arrays": "x = " + "[" * 3000 + "]" * 3000,
+    "inline tables": "x = " + "{a = " * 3000 + "1" + "}" * 3000,
+    "a dotted key": ".".join("a" * 3000) + " = 1",
+    "a header": f"[{'.'.join('a' * 3000)}]",
+    "a size over another": f"[full.{'.'.join('a' * 500)}]\n[{'.'.join('a' * 500)}]",
+}
+
+
+@pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
+def test_a_file_nested_without_end_is_one_sentence(
+    text: str, tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / "deep.toml"
+    file.write_text(f"{SMALL}[settings.dials]\n{text}\n", encoding="utf-8")
+    said = refused(capsys, "sweep", str(file), "--full", code=2)
+    assert "deep.toml is nested more than 20 levels deep: write it flat." in said
 
 
 def test_damage_is_exit_1_with_a_hint(

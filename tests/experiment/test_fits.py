@@ -409,8 +409,11 @@ def test_bounds_of_another_schedule_or_curve_are_left_out() -> None:
     ("change", "word"),
     [
         (('y = "M"', 'y = "loss"'), r"line \d+: fits.rate.y is 'loss', but it must be one of M"),
-        (('x = "rate"', ""), "fits.rate.x is None"),
-        (("theory = -1", ""), "fits.rate.theory is None"),
+        (('x = "rate"', ""), "fits.rate.x is missing, but it must be one of T, T/I"),
+        (
+            ("theory = -1", ""),
+            "fits.rate.theory is missing, but it must be an exponent, or one for",
+        ),
         (("theory = -1", "theory = { stem = -1 }"), "one for each of stem, fedavg"),
         (("theory = -1", "theory = inf"), "theory is"),
         (("theory = -1", "theory = -1\ntolerance = -1"), "at least 0"),
