@@ -17,6 +17,10 @@ class FullStoreError(StoreError):
     """No room is left; what was written before is kept."""
 
 
+class LostStoreError(StoreError):
+    """The store was deleted or replaced while it was written."""
+
+
 class BusyStoreError(StoreError):
     """Another sweep writes to the store."""
 

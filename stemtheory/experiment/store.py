@@ -21,13 +21,15 @@ import numpy as np
 
 from stemtheory.errors import UsageError
 from stemtheory.experiment.cells import Cell
-from stemtheory.experiment.faults import DamagedStoreError
+from stemtheory.experiment.faults import DamagedStoreError, LostStoreError
 from stemtheory.experiment.store_file import (
+    Identity,
     check,
     create,
     enter_alone,
     guarded,
     hint,
+    identity,
     reader,
     writer,
 )
@@ -53,8 +55,10 @@ class Row:
 class Store:
     """An open store; ``reading`` and ``writing`` open one, and it is a context manager."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path, self._connection = path, connection
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, file: Identity | None = None
+    ) -> None:
+        self.path, self._connection, self._file = path, connection, file
 
     @classmethod
     @contextlib.contextmanager
@@ -88,6 +92,8 @@ class Store:
             As ``reading``; also where the folder cannot be written.
         BusyStoreError
             If another process writes to it.
+        LostStoreError
+            At the end, if the file was deleted or replaced meanwhile.
         """
         with contextlib.ExitStack() as stack:
             enter_alone(stack, path)
@@ -96,9 +102,12 @@ class Store:
                 create(path)
             with cls.reading(path) as before:
                 before.verify()
+            file = identity(path)
             connection = stack.enter_context(contextlib.closing(writer(path, max_pages)))
+            store = cls(path, connection, file)
             try:
-                yield cls(path, connection)
+                yield store
+                store._stays()
             finally:
                 # At rest a store is one file; while somebody reads it the log just stays.
                 with contextlib.suppress(sqlite3.OperationalError):
@@ -118,6 +127,8 @@ class Store:
         ------
         FullStoreError
             If no room is left; what was written before is kept.
+        LostStoreError
+            If the file was deleted or replaced: what is written now reaches no file of that name.
         """
         with guarded(self.path), self._connection as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -132,6 +143,7 @@ class Store:
                     " WHERE cells.status = 'failed'",
                     row,
                 )
+        self._stays()
 
     def rows(self, ids: Sequence[str] | None = None) -> Iterator[Row]:
         """Yield the stored cells, or those with the given ids, in the order of the ids.
@@ -175,6 +187,14 @@ class Store:
         with guarded(self.path), self._connection as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?)", (name, mode, engine, backend)
+            )
+
+    def _stays(self) -> None:
+        """Refuse to go on where the file that is written no longer has its name."""
+        if identity(self.path) != self._file:
+            raise LostStoreError(
+                f"{self.path} was deleted or replaced while its sweep ran, and what was finished"
+                " went with it: leave the file where it is and run the same command again."
             )
 
     def _content(self, cell: Cell, r: CellResult) -> list[Any]:

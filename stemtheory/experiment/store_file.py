@@ -16,6 +16,7 @@ from stemtheory.experiment.lock import on_network, sole_writer
 
 APPLICATION = 0x5354454D  # "STEM", in the file's header
 SCHEMA_VERSION = 1
+Identity = tuple[int, int]
 SMALLEST = 512  # bytes of the smallest page of SQLite
 SCHEMA = """
 CREATE TABLE cells (
@@ -47,6 +48,15 @@ def create(path: Path) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def identity(path: Path) -> Identity | None:
+    """Return the device and inode of the file that has this name now, None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,19 +14,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stemtheory import cli_sweeps
+from stemtheory.cli import main
 from stemtheory.errors import UsageError
 from stemtheory.experiment import store_file
 from stemtheory.experiment.faults import (
     BusyStoreError,
     DamagedStoreError,
     FullStoreError,
+    LostStoreError,
     StoreError,
 )
 from stemtheory.experiment.lock import on_network, sole_writer
-from stemtheory.experiment.run import run_sweep
+from stemtheory.experiment.run import Progress, run_sweep
 from stemtheory.experiment.store import Store
 from stemtheory.experiment.work import failed, run_cell
-from tests.experiment.sweeps import content, small
+from tests.experiment.sweeps import SMALL, content, small
 from tests.experiment.test_cells import CELL
 from tests.sources import ROOT
 
@@ -112,6 +115,53 @@ def test_a_cell_is_written_once_and_a_failed_one_may_be_replaced(
         store.add([(cell, result)])
         store.add([(cell, failed(cell, "again")), (other, failed(other, "again"))])
         assert store.statuses() == {cell.id: "ok", other.id: "ok"}
+
+
+def vanish(path: Path) -> None:
+    for file in path.parent.glob("s.sqlite*"):
+        file.unlink()
+
+
+def swap(path: Path) -> None:
+    shutil.copy(path, path.with_name("other"))
+    path.with_name("other").replace(path)
+
+
+@pytest.mark.parametrize("harm", [vanish, swap])
+def test_a_store_that_is_deleted_or_replaced_while_it_is_written_stops_the_sweep(
+    harm: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.sqlite"
+    seen = []
+
+    def after(progress: Progress) -> None:
+        seen.append(progress.done)
+        if len(seen) == 3:
+            harm(path)
+
+    with pytest.raises(LostStoreError, match=r"s\.sqlite was deleted or replaced while its sweep"):
+        run_sweep(small(), store=path, chunk_seconds=0.0, progress=after)
+    assert seen == [1, 2, 3]  # the cell in flight is the last
+    assert run_sweep(small(), store=path).ran == 24
+    assert len(content(path)) == 24
+    vanish(path)
+    seen.clear()
+    monkeypatch.setattr("stemtheory.experiment.store.identity", lambda path: (0, 0))  # mutant
+    lost = run_sweep(small(), store=path, chunk_seconds=0.0, progress=after)
+    assert lost.ran == 24
+    assert not path.exists() or len(content(path)) < 24
+
+
+def test_a_store_deleted_while_it_is_written_is_exit_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, path = tmp_path / "small.toml", tmp_path / "s.sqlite"
+    file.write_text(SMALL, encoding="utf-8")
+    monkeypatch.setattr(cli_sweeps, "terminal_progress", lambda: lambda progress: vanish(path))
+    assert main(["sweep", str(file), "--store", str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "run the same command again" in err
 
 
 def cuts(size: int) -> Iterator[int]:
