@@ -110,7 +110,7 @@ class Meter:
         gradients = cost.gradients_at(step.t, sizes.I, algorithm.gradients_per_step)
         self.step(gradients, factor * sizes.b * taking_part)
         self.rounds += step.synchronises
-        if passes := cost.passes_at(step.t, sizes.I):
+        if passes := cost.passes_at(step.t, sizes.I, sizes.K):
             samples = sizes.b * sizes.I if plan.pass_samples is None else plan.pass_samples
             self.step(1, passes * samples * taking_part)
 

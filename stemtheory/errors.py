@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 LONGEST = 60  # characters of a value in a sentence
 
@@ -90,6 +91,23 @@ def truth(name: str, value: object) -> bool:
     if isinstance(value, bool | int | float) and value in (0, 1):
         return bool(value)
     raise UsageError(f"{name} is {_shown(value)}, but it must be true or false: give one of them.")
+
+
+def mapping(name: str, value: object) -> dict[str, Any]:
+    """Return options by name, none for None.
+
+    Raises
+    ------
+    UsageError
+        For anything that does not map names to values.
+    """
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise UsageError(
+        f"{name} is {_shown(value)}, but it must map names to values: write {{'name': value}}."
+    )
 
 
 def _number(value: object) -> float | int | None:

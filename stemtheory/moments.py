@@ -90,8 +90,7 @@ def moments(
     base = _base(algorithm)
     L, sigma, start = _facts(problem, x1)
     sizes = resolve_sizes(algorithm, problem.K, L, T=T, b=b, I=I, nu=nu, B=B)
-    options = dict(schedule_options or {})
-    steps = resolve_schedule(algorithm, schedule, sizes, L, sigma, options)
+    steps = resolve_schedule(algorithm, schedule, sizes, L, sigma, schedule_options)
     method = ALGORITHMS[algorithm].make(sync, sync_batch)
     _feasible(steps, sizes.T)
     times = sorted(

@@ -5,6 +5,7 @@ Paper: Thm: PR_Convergence_Main, eq. (eq: Step-Size); Thm: Flexible_FedAvg.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from numpy.typing import ArrayLike
@@ -31,6 +32,7 @@ __all__ = [
     "Practical",
     "Schedule",
     "Theorem",
+    "check_options",
     "fedavg_curve",
     "make_schedule",
     "round_up",
@@ -95,31 +97,7 @@ def make_schedule(
     UsageError
         For an unknown name, algorithm or option, or a value out of range.
     """
-    choice("algorithm", algorithm, ("stem", "fedavg"))
-    choice("schedule", name, _OPTIONS)
-    allowed = _OPTIONS[name][algorithm]
-    called = called or algorithm
-    if allowed is None:
-        names = " and ".join(f"'{key}'" for key in options)
-        given_with = f", so its option {names} means nothing to {called}" if options else ""
-        raise UsageError(
-            f"schedule '{name}' is STEM's alone{given_with}: give calibrated or constant."
-        )
-    for key in options:
-        if key not in allowed:
-            known = ", ".join(allowed) or "none"
-            msg = (
-                f"schedule option '{key}' is unknown for {called} {name}; known are {known}:"
-                " drop it or choose another schedule."
-            )
-            raise UsageError(msg)
-    given = {key: real(f"schedule option '{key}'", value) for key, value in options.items()}
-    if name in ("constant", "coupled"):
-        needed = [key for key in allowed if key != "scale" and key not in given]
-        if needed:
-            raise UsageError(
-                f"schedule '{name}' of {called} needs {' and '.join(needed)}: give a value."
-            )
+    given = check_options(name, called or algorithm, algorithm, options)
     if name == "constant":
         return Constant(given["eta"], given.get("a", 1.0))
     if name == "coupled":
@@ -132,3 +110,37 @@ def make_schedule(
             return FedAvgTheorem(T, K, b, I, L)
         return FedAvgCalibrated(T, K, b, I, L, **given)
     return Theorem(L, K, b, I) if name == "theorem" else Calibrated(L, K, b, I, **given)
+
+
+def check_options(
+    name: str, called: str, algorithm: str, options: Mapping[str, object]
+) -> dict[str, float]:
+    """Return the options of a schedule as numbers; the arguments are those of ``make_schedule``.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, algorithm or option, one that is missing, and one that is no number.
+    """
+    choice("algorithm", algorithm, ("stem", "fedavg"))
+    choice("schedule", name, _OPTIONS)
+    allowed = _OPTIONS[name][algorithm]
+    if allowed is None:
+        names = " and ".join(f"'{key}'" for key in options)
+        given_with = f", so its option {names} means nothing to {called}" if options else ""
+        raise UsageError(
+            f"schedule '{name}' is STEM's alone{given_with}: give calibrated or constant."
+        )
+    for key in options:
+        if key not in allowed:
+            known = ", ".join(allowed) or "none"
+            raise UsageError(
+                f"schedule option '{key}' is unknown for {called} {name}; known are {known}:"
+                " drop it or choose another schedule."
+            )
+    needed = [key for key in allowed if key in ("eta", "a") and key not in options]
+    if needed:
+        raise UsageError(
+            f"schedule '{name}' of {called} needs {' and '.join(needed)}: give a value."
+        )
+    return {key: real(f"schedule option '{key}'", value) for key, value in options.items()}

@@ -8,8 +8,8 @@ from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS, Entry
 from stemtheory.algorithms.entry import Facts
-from stemtheory.errors import UsageError, choice, real, whole
-from stemtheory.schedule import Schedule, make_schedule, round_up
+from stemtheory.errors import UsageError, choice, mapping, real, whole
+from stemtheory.schedule import Schedule, check_options, make_schedule, round_up
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def resolve_schedule(
     sizes: Sizes,
     L: float,
     sigma: float,
-    options: Mapping[str, Any],
+    options: Mapping[str, Any] | None,
     algorithm_options: Mapping[str, Any] | None = None,
 ) -> Schedule:
     """Return the step sizes and momenta of a run; ``theorem`` is the algorithm's own theory.
@@ -99,9 +99,10 @@ def resolve_schedule(
     """
     entry = ALGORITHMS[algorithm]
     facts = Facts(sizes.T, sizes.K, sizes.b, sizes.I, L, sigma)
-    own = entry.settle(algorithm_options)
-    if name == "theorem" and entry.theory is not None and not options:
+    own, given = entry.settle(algorithm_options), mapping("schedule_options", options)
+    if name == "theorem" and entry.theory is not None and not given:
         return entry.theory(facts, own)
+    check_options(name, algorithm, entry.family, given)  # none of them is T, K, b, ... below
     return make_schedule(
         name,
         algorithm,
@@ -113,7 +114,7 @@ def resolve_schedule(
         L=L,
         sigma=sigma,
         coupling=None if entry.coupling is None else entry.coupling(facts, own),
-        **options,
+        **given,
     )
 
 

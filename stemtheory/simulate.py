@@ -107,12 +107,13 @@ def simulate(
     constants, start = problem.constants(), _start(x1, problem.dim)
     sizes = resolve_sizes(algorithm, problem.K, constants.L, T=T, b=b, I=I, nu=nu, B=B)
     sigma = constants.sigma if math.isfinite(constants.sigma) else float(problem.dials["sigma"])
-    options, own = dict(schedule_options or {}), dict(algorithm_options or {})
-    entry = ALGORITHMS[algorithm]
+    entry, own = ALGORITHMS[algorithm], algorithm_options
     plan = Plan(
         problem=problem.place(chosen, kind),
         algorithm=entry.make(sync, sync_batch, own, constants.L),
-        schedule=resolve_schedule(algorithm, schedule, sizes, constants.L, sigma, options, own),
+        schedule=resolve_schedule(
+            algorithm, schedule, sizes, constants.L, sigma, schedule_options, own
+        ),
         sizes=sizes,
         start=start,
         key=NoiseKey(whole("seed", seed, 0), problem.dim, problem.K, sizes.T, sizes.b, sizes.I),
@@ -220,6 +221,7 @@ def count(plan: Plan, meter: Meter) -> Counts:
     first, rounds = algorithm.initial_vectors, meter.rounds - meter.silent
     visits = rounds * cost.active(K) / K
     up, down = algorithm.vectors_per_round, cost.vectors_down
+    received = down * visits + cost.stale_at(1, K) * max(0, rounds - 1) * cost.active(K) / K
     floats = up * dim if cost.floats_up is None else cost.floats_up(dim)
     return Counts(
         samples_per_worker=meter.samples,
@@ -227,9 +229,9 @@ def count(plan: Plan, meter: Meter) -> Counts:
         rounds=_integer(rounds),
         exchanges=_integer(algorithm.exchanges_per_round * rounds + min(first, 1)),
         vectors_up=_integer(up * visits + first),
-        vectors_down=_integer(down * visits + first),
+        vectors_down=_integer(received + first),
         floats_up=_integer(floats * visits + first * dim),
-        floats_down=_integer((down * visits + first) * dim),
+        floats_down=_integer((received + first) * dim),
     )
 
 

@@ -90,15 +90,17 @@ class Round:
 
     ``vectors_down`` are vectors received (``vectors_per_round`` are those sent). ``passes`` full
     local gradients are computed in every ``pass_every``-th round. Of all workers the share
-    ``participation`` takes part. ``fresh`` tells of iteration t, given (t, I), whether its
-    estimate starts afresh, at half the gradients. ``floats_up`` returns the floats sent, given
-    dim, where vectors are compressed.
+    ``participation`` takes part; where that leaves some out, a worker is sent ``stale`` points of
+    the round before too, from the second round on, and computes as many more passes at them.
+    ``fresh`` tells of iteration t, given (t, I), whether its estimate starts afresh, at half the
+    gradients. ``floats_up`` returns the floats sent, given dim, where vectors are compressed.
     """
 
     vectors_down: int
     passes: int = 0
     pass_every: int = 1
     participation: float = 1.0
+    stale: int = 0
     chances: tuple[Chance, ...] = ()
     fresh: Callable[[int, int], bool] | None = None
     floats_up: Callable[[int], float] | None = None
@@ -107,10 +109,16 @@ class Round:
         """Return how many of K workers take part in a round: at least one."""
         return max(1, round(self.participation * K))
 
-    def passes_at(self, t: int, I: int) -> int:
+    def stale_at(self, number: int, K: int) -> int:
+        """Return how many points of the round before go to a worker in round ``number`` from 0."""
+        return self.stale if number and self.active(K) < K else 0
+
+    def passes_at(self, t: int, I: int, K: int) -> int:
         """Return the full local gradients counted at iteration t: those of the round it starts."""
         number, first = divmod(t - 1, I)
-        return self.passes if first == 0 and number % self.pass_every == 0 else 0
+        if first or number % self.pass_every:
+            return 0
+        return self.passes + self.stale_at(number, K)
 
     def gradients_at(self, t: int, I: int, usual: int) -> int:
         """Return the gradients per sample at iteration t: the ``usual`` ones, or half of them."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Algorithm
-from stemtheory.errors import UsageError, choice, real, whole
+from stemtheory.errors import UsageError, choice, mapping, real, whole
 from stemtheory.schedule import Constant, Curve, Schedule
 from stemtheory.stepsizes import coupled
 
@@ -99,9 +99,9 @@ class Entry:
         Raises
         ------
         UsageError
-            For an unknown option or a value out of range.
+            For an unknown option, a value out of range, and what maps no names to values.
         """
-        given = dict(options or {})
+        given = mapping("algorithm_options", options)
         known = ", ".join(sorted(self.options)) or "none"
         for name in given:
             if name not in self.options:

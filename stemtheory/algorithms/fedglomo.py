@@ -77,7 +77,11 @@ class FedGlomo:
 
     @property
     def round(self) -> Round:
-        """w_r and w_{r-1} down; two vectors up; the first local step has no previous point."""
+        """w_r and w_{r-1} down; two vectors up; the first local step has no previous point.
+
+        The first round counts as the others, as listed, although w_0 = w_1 makes its two
+        trajectories one: T/I rounds cost at most half a round more than they need.
+        """
         return Round(
             2,
             participation=self.participation,

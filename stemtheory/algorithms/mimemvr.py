@@ -65,8 +65,7 @@ class MimeMvr:
     def round(self) -> Round:
         """x_r and m down, and x_{r-1} to workers that may not know it; a pass at each of them."""
         share = self.participation
-        new = 1 if share < 1 else 0
-        return Round(2 + new, passes=1 + new, participation=share, chances=sampled(share))
+        return Round(2, passes=1, participation=share, stale=1, chances=sampled(share))
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> MimeMvrState:
         """Return the state at t = 1."""

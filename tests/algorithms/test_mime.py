@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem
+from stemtheory.algorithms.base import Round
 from stemtheory.algorithms.mime import Mime
 from stemtheory.algorithms.mimemvr import MimeMvr
 from stemtheory.walk import gaussian_draw
@@ -117,6 +118,39 @@ class OldSample(MimeMvr):
 def test_mvr_recursion_uses_one_sample_of_workers() -> None:
     assert recursion_error(MimeMvr(participation=0.5)) < 1e-13
     assert recursion_error(OldSample(participation=0.5)) > 1e-3
+
+
+class Counting:
+    """The problem, and at which points full local gradients were asked for."""
+
+    def __init__(self) -> None:
+        self.passes = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(PROBLEM, name)
+
+    def gradient(self, x: Any) -> Any:
+        self.passes += 1
+        return PROBLEM.gradient(x)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.25])
+def test_mvr_declares_the_passes_that_a_sample_of_workers_makes(share: float) -> None:
+    """Two a round, at x_r and x_{r-1}, and one in the first; two in each (mutant) is one more."""
+    algorithm, counting = MimeMvr(participation=share), Counting()
+    run(counting, algorithm, 12, 4)
+    assert counting.passes == 5
+    assert sum(algorithm.round.passes_at(t, 4, 4) for t in range(1, 13)) == 5
+    mutant = Round(3, passes=2, participation=share)
+    assert sum(mutant.passes_at(t, 4, 4) for t in range(1, 13)) == 6
+
+
+@pytest.mark.parametrize(("share", "K", "passes"), [(1, 4, 1), (0.9, 4, 1), (0.9, 10, 2)])
+def test_mvr_counts_the_workers_and_not_the_share(share: float, K: int, passes: int) -> None:
+    """Where round(share K) = K everybody knows grad_S(x_{r-1}), whatever the share says."""
+    cost = MimeMvr(participation=share).round
+    assert [cost.passes_at(t, 1, K) for t in (1, 2, 3)] == [1, passes, passes]
+    assert [cost.stale_at(number, K) for number in (0, 1, 2)] == [0, passes - 1, passes - 1]
 
 
 def test_mvr_local_direction() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import numpy as np
 import pytest
 
+from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.cli import main
+from stemtheory.errors import UsageError
 
 RUN = ["run", "cosine", "scaffold", "--T", "8", "--b", "1", "--I", "4", "--json"]
 
@@ -35,6 +39,38 @@ def test_bad_options_exit_with_2(pair: str, said: str, capsys: pytest.CaptureFix
     error = " ".join(capsys.readouterr().err.split())
     assert said in error
     assert error.count("error:") == 1
+
+
+OPTIONS = [(name, option) for name, entry in ALGORITHMS.items() for option in entry.options]
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_an_option_of_another_type_is_one_sentence(name: str, option: str) -> None:
+    """Also from Python, where anything can be given."""
+    for value in ("half", None, [1], {}, (1, 2), 1j, object(), np.array([0.5, 0.5])):
+        with pytest.raises(UsageError, match=option):
+            ALGORITHMS[name].make(options={option: value})
+
+
+GROUPS = {"algorithm_options": "algorithm option", "schedule_options": "schedule option"}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_options_map_names_to_values(group: str) -> None:
+    problem = load_problem("quadratic", K=4, dim=2)
+    odd: tuple[Any, ...] = ("participation=0.5", 5, ["participation"], [("participation", 0.5)])
+    for given in odd:
+        with pytest.raises(UsageError, match=f"{group} is .* must map names to values"):
+            simulate(problem, "fedavg", T=4, b=1, I=1, **{group: given})
+    # names that are no text, and those of other arguments inside (mutant: they were passed on)
+    for name in (3, None, "T", "sigma", "algorithm", "coupling"):
+        with pytest.raises(UsageError, match=f"{GROUPS[group]} '{name}' is unknown for fedavg"):
+            simulate(problem, "fedavg", T=4, b=1, I=1, schedule="calibrated", **{group: {name: 1}})
+
+
+def test_an_option_called_like_an_argument_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "cosine", "stem", "--set", "schedule.T=3"]) == 2
+    assert "schedule option 'T' is unknown for stem theorem" in capsys.readouterr().err
 
 
 def test_the_list_says_what_each_needs_and_promises(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "fedavg half": ("fedavg", HALF),
     "mime half": ("mime", HALF),
     "mimemvr half": ("mimemvr", HALF),
+    "mimemvr nearly all": ("mimemvr", {"participation": 0.9}),
     "fedglomo half, sparse": ("fedglomo", HALF | {"compression": "sparsify"}),
     "fedglomo quantised": ("fedglomo", {"compression": "quantise"}),
     "fedpd II": ("fedpd", {"oracle": "II", "refresh": 2}),
@@ -115,7 +116,8 @@ COSTS: dict[str, tuple[float, float, float, float]] = {
     "mime half": (36, 24, 3, 4.5),
     "mimelite": (24 + 24, 24 + 24, 6, 6),
     "mimemvr": (48 + 24, 24 + 24, 6, 6),
-    "mimemvr half": (24 + 24, 12 + 24, 3, 4.5),
+    "mimemvr half": (24 + 20, 12 + 20, 3, 4),  # the first round has no point before it
+    "mimemvr nearly all": (48 + 24, 24 + 24, 6, 6),  # 0.9 of 4 workers are 4
     "fedglomo": (4 * 24 - 3 * 4, 24, 6, 6),
     "fedpd": (24, 24, 3, 3),
     "fedpd II": (48 + 16, 24 + 16, 3, 3),
