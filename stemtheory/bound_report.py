@@ -149,7 +149,8 @@ def _reaching(q: _Question, epsilon: float) -> dict[str, Any]:
 
 def _document(q: _Question, bound: Bound, s: Setting, more: dict[str, Any]) -> dict[str, Any]:
     """Return the bound, the setting it was asked at, and what a run there costs."""
-    samples = samples_per_worker(BOUNDS[q.name].algorithm, s)
+    algorithm = BOUNDS[q.name].algorithm
+    samples = samples_per_worker(algorithm, s)
     document = {
         **bound.to_dict(),
         "applies": bound.applies,
@@ -158,7 +159,7 @@ def _document(q: _Question, bound: Bound, s: Setting, more: dict[str, Any]) -> d
         "K": s.K,
         "b": s.b,
         "I": s.I,
-        "B": s.initial_batch,
+        "B": s.initial_batch if algorithm == "stem" else None,
         "nu": q.nu,
         "sync_batch": s.sync_batch,
         "constants": q.constants,
@@ -169,6 +170,7 @@ def _document(q: _Question, bound: Bound, s: Setting, more: dict[str, Any]) -> d
     }
     reasons = {
         "nu": "b or I was given",
+        "B": "FedAvg has no first batch",
         "T_requested": "epsilon was given instead",
         "vacuous_below_T": f"no T brings it below {bound.reference_name}"
         f" = {bound.reference:g} with these b and I",

@@ -101,17 +101,9 @@ def _replicates(d: Document) -> str:
 
 
 def _sizes(d: Document) -> str:
-    names = ("T", "K", "b", "I", "B") if _has_first_batch(d) else ("T", "K", "b", "I")
+    names = ("T", "K", "b", "I") if d["B"] is None else ("T", "K", "b", "I", "B")
     text = ", ".join(f"{name}={_big(d[name])}" for name in names)
     return text if d["nu"] is None else f"{text} (nu={d['nu']:g})"
-
-
-def _has_first_batch(d: Document) -> bool:
-    """Return whether B means anything: bounds say so by having it, runs by their algorithm."""
-    if d.get("algorithm") not in ALGORITHMS:
-        return True
-    made = ALGORITHMS[d["algorithm"]].make(options=d["algorithm_options"])
-    return made.initial_batch
 
 
 def _constants(d: Document) -> str:

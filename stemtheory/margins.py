@@ -159,6 +159,7 @@ def _reasons(result: dict[str, Any], found: tuple[Margin, ...]) -> dict[str, str
         reasons["diverged_at"] = "no replicate diverged"
         reasons |= dict.fromkeys(("stderr", "ci95"), "one replicate has no spread")
     reasons["nu"] = "b and I were given or pinned"
+    reasons["B"] = f"{result['algorithm']} has no first batch"
     for m in found:
         reasons |= {f"bounds.{m.name}": m.reason, f"margins.{m.name}": m.reason}
     for name in result["constants"]:

@@ -193,11 +193,13 @@ def describe(problem: Problem, plan: Plan) -> dict[str, Any]:
         grad_sq_start = float(np.sum(gradient * gradient))
     exact = constants.pop("exact")
     estimated = {"estimated": True} if getattr(problem, "estimated", False) else {}
+    first = plan.sizes.B if plan.algorithm.initial_batch else None
     return {
         **estimated,
         "problem": problem.name,
         "dim": problem.dim,
         **asdict(plan.sizes),
+        "B": first,
         "dtype": plan.dtype.name,
         "backend": plan.backend.name,
         "device": plan.backend.device,

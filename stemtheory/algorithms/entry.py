@@ -109,8 +109,11 @@ class Entry:
                     f"algorithm option '{name}' is unknown for {self.name}; known are {known}:"
                     " drop it or choose another algorithm."
                 )
+        # a default that is None means "not given", so settled options settle to themselves
         return {
-            name: option.check(name, given[name]) if name in given else option.default
+            name: option.default
+            if given.get(name, option.default) is option.default
+            else option.check(name, given[name])
             for name, option in self.options.items()
         }
 

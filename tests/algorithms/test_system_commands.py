@@ -12,6 +12,7 @@ from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.cli import main
 from stemtheory.errors import UsageError
+from stemtheory.settings import resolve_sizes
 
 RUN = ["run", "cosine", "scaffold", "--T", "8", "--b", "1", "--I", "4", "--json"]
 
@@ -47,7 +48,9 @@ OPTIONS = [(name, option) for name, entry in ALGORITHMS.items() for option in en
 @pytest.mark.parametrize(("name", "option"), OPTIONS)
 def test_an_option_of_another_type_is_one_sentence(name: str, option: str) -> None:
     """Also from Python, where anything can be given."""
-    for value in ("half", None, [1], {}, (1, 2), 1j, object(), np.array([0.5, 0.5])):
+    settled = ALGORITHMS[name].settle({})
+    assert ALGORITHMS[name].settle(settled) == settled
+    for value in ("half", [1], {}, (1, 2), 1j, object(), np.array([0.5, 0.5])):
         with pytest.raises(UsageError, match=option):
             ALGORITHMS[name].make(options={option: value})
 
@@ -71,6 +74,32 @@ def test_options_map_names_to_values(group: str) -> None:
 def test_an_option_called_like_an_argument_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "cosine", "stem", "--set", "schedule.T=3"]) == 2
     assert "schedule option 'T' is unknown for stem theorem" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_run_has_a_first_batch_where_it_draws_one(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """B is null elsewhere, with the reason; the sizes of the run (mutant) always hold one."""
+    worker = ["--K", "1"] if ALGORITHMS[name].pin("K") else []
+    run = ["run", "cosine", name, *worker, "--T", "8", "--b", "2", "--replicates", "2"]
+    assert main([*run, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    starts = ALGORITHMS[name].make().initial_batch
+    assert (found["B"] is not None) == ("B" not in found["reasons"]) == starts
+    assert main(run) == 0
+    assert ("B=" in capsys.readouterr().out) == starts
+    sizes = resolve_sizes(name, 4 if not worker else 1, 1.0, T=8, b=2)
+    assert sizes.B == 2 * sizes.I
+
+
+def test_a_bound_on_fedavg_has_no_first_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, B in (("fedavg-theorem", None), ("stem-theorem", 12.0)):
+        assert main(["bound", name, "--T", "4096", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["B"], "B" in found["reasons"]) == (B, B is None)
+        assert main(["bound", name, "--T", "4096"]) == 0
+        assert ("B=" in capsys.readouterr().out) == (B is not None)
 
 
 def test_the_list_says_what_each_needs_and_promises(capsys: pytest.CaptureFixture[str]) -> None:
