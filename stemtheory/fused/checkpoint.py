@@ -20,7 +20,7 @@ from stemtheory.errors import UsageError
 from stemtheory.streams import STREAM_VERSION
 
 if TYPE_CHECKING:
-    from stemtheory.fused.engine import Progress
+    from stemtheory.fused.progress import Progress
 
 
 def identity(plan: Plan, replicates: int) -> str:

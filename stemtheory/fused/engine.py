@@ -9,25 +9,22 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparis
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Algorithm, declared
-from stemtheory.algorithms.scaffold import Scaffold
-from stemtheory.algorithms.stem import READINGS, Stem
-from stemtheory.array_engine import Meter, Plan, Rows
+from stemtheory.array_engine import Plan, Rows
 from stemtheory.fused.checkpoint import Checkpoint, identity
+from stemtheory.fused.progress import Progress
 from stemtheory.fused.recipe import Recipe, make_recipe
 from stemtheory.fused.source import load_kernel
-from stemtheory.philox import GROUP, PURPOSES
+from stemtheory.fused.tables import Tables, initial_tables, kind, reading, tables
+from stemtheory.philox import GROUP
 from stemtheory.separable import Separable
 
 STATE_BYTES = 4 * 1024**2  # of a group of replicates: what a cache holds between two segments
@@ -37,31 +34,14 @@ MOST_STEPS = 2**16
 SPAN_ELEMENTS = 8192  # of the sums over workers that a stretch of steps collects
 
 
-@dataclass
-class Progress:
-    """What has been measured: per replicate the kernel's book and the recorded series."""
-
-    book: Any
-    series: Any
-    running: Any
-
-    @staticmethod
-    def new(replicates: int, times: int) -> Progress:
-        """Return an empty record: nothing added, nothing diverged."""
-        book = np.tile([0.0, math.nan, math.inf, 0.0, 0.0], (replicates, 1))
-        series = np.full((replicates, times), math.nan)
-        return Progress(book, series, series.copy())
-
-
 class Runner:
     """A plan and its kernel, with everything in the kernel's layout and types."""
 
     def __init__(self, plan: Plan) -> None:
         assert isinstance(plan.problem, Separable)
         self.plan, self.recipe = plan, make_recipe(plan.problem)
-        self.kind = _kind(plan.algorithm)
         dtype = plan.dtype.name
-        kernel = load_kernel(self.recipe, self.kind, dtype)
+        kernel = load_kernel(self.recipe, kind(plan.algorithm), dtype)
         if not kernel.ready:
             _announce(self.recipe.problem, dtype)
         self.module: Any = kernel.module
@@ -78,6 +58,7 @@ class Runner:
         self.shape = (np.uint64(K), np.uint64(dim))
         self.span = min(plan.sizes.I, MOST_STEPS, max(8, SPAN_ELEMENTS // dim))
         self.times = plan.record.astype(np.uint64)
+        self.reading = np.uint64(reading(plan.algorithm))
 
     @property
     def state_length(self) -> int:
@@ -87,13 +68,10 @@ class Runner:
 
     def begin(self, replicate: int, state: Any, done: Progress, row: int) -> None:
         """Set one replicate's state at t = 1."""
-        scale = 1 / math.sqrt(self.plan.sizes.B)
-        one: Any = [np.full(1, value, self.plan.dtype) for value in (0, 0, scale, 1)]
-        tables = (*one[:3], np.array([PURPOSES["initial"]], np.uint32), one[3])
-        self.advance(replicate, state, tables, 0, done, row)
+        self.advance(replicate, state, initial_tables(self.plan), 0, done, row)
 
     def advance(
-        self, replicate: int, state: Any, tables: Any, first: int, done: Progress, row: int
+        self, replicate: int, state: Any, tables: Tables, first: int, done: Progress, row: int
     ) -> None:
         """Advance one replicate over the iterations of ``tables`` from ``first`` on."""
         if self.plan.stop.is_set() or done.book[row, 3] > 0:
@@ -108,50 +86,6 @@ class Runner:
             np.uint64(self.span), self.reading, server_step, np.uint64(first), tables,
             done.book[row], self.times, done.series[row], done.running[row],
         )  # fmt: skip
-
-    def tables(self, first: int, n: int) -> tuple[Any, Any, Any, Any, Any]:
-        """Return eta_t, 1 - a_{t+1}, the noise's scale and purpose, and the round's sum of eta."""
-        plan, dtype = self.plan, self.plan.dtype
-        t = np.arange(first, first + n, dtype=np.float64)
-        eta = np.broadcast_to(np.asarray(plan.schedule.eta(t)), n)
-        keep = 1 - np.broadcast_to(np.asarray(plan.schedule.momentum(t + 1)), n)
-        factor = self.factors(first, n)
-        scale = 1 / np.sqrt(factor * plan.sizes.b)
-        purpose = np.where(factor == 1, PURPOSES["steps"], PURPOSES["jump"])
-        floats = (table.astype(dtype) for table in (eta, keep, scale, self.travel(first, n)))
-        eta, keep, scale, travel = floats
-        return eta, keep, scale, purpose.astype(np.uint32), travel
-
-    def travel(self, first: int, n: int) -> Any:
-        """Return the sum of the step sizes of a round up to each of n iterations.
-
-        A sum begins where its round does, so that segments change no bit of it.
-        """
-        if self.kind != "scaffold":
-            return np.ones(n)
-        I = self.plan.sizes.I
-        begin = first - (first - 1) % I
-        rounds = -(-(first + n - begin) // I)
-        t = np.arange(begin, begin + rounds * I, dtype=np.float64)
-        eta = np.broadcast_to(np.asarray(self.plan.schedule.eta(t)), t.shape)
-        sums: Any = np.cumsum(eta.reshape(rounds, I), axis=1).ravel()
-        return sums[first - begin : first - begin + n]
-
-    def factors(self, first: int, n: int) -> Any:
-        """Return by how much each of n iterations multiplies its minibatch."""
-        if getattr(self.plan.algorithm, "sync_batch", 1) == 1:
-            return np.ones(n)
-        I = self.plan.sizes.I
-        factor = self.plan.algorithm.batch_factor
-        return np.array([factor(t, I) for t in range(first, first + n)], dtype=np.float64)
-
-    @property
-    def reading(self) -> np.uint64:
-        """STEM's reading of the synchronisation, SCAFFOLD's option (0 is II), as the kernel's."""
-        algorithm = self.plan.algorithm
-        if isinstance(algorithm, Scaffold):
-            return np.uint64(algorithm.option == "I")
-        return np.uint64(list(READINGS).index(getattr(algorithm, "sync", "literal")))
 
     def _noise(self) -> Any:
         return np.empty(max(1, self.recipe.terms) * self.stride, self.plan.dtype)
@@ -198,7 +132,7 @@ def run_fused(
             raise
     if saved is not None and not plan.stop.is_set():
         saved.remove()
-    return _finish(runner, done)
+    return done.finish(plan)
 
 
 def _groups(runner: Runner, replicates: int, threads: int) -> Iterator[range]:
@@ -217,25 +151,23 @@ def _run_group(
     saved: Checkpoint | None,
 ) -> None:
     """Advance a group over all T iterations, segment by segment."""
-    T, span = runner.plan.sizes.T, _segment(runner, len(group))
+    plan, T, span = runner.plan, runner.plan.sizes.T, _segment(runner, len(group))
     state = np.zeros((len(group), runner.state_length), runner.plan.dtype)
     first = saved.restore(group.start, state, done) if saved is not None else None
     if first is None:
         first = 1
         _each(pool, group, lambda r: runner.begin(r, state[r - group.start], done, r))
-    while first <= T and not runner.plan.stop.is_set():
-        tables, t = runner.tables(first, min(span, T + 1 - first)), first
+    while first <= T and not plan.stop.is_set():
+        rows, t = tables(plan, first, min(span, T + 1 - first)), first
         _each(
             pool,
             group,
-            lambda r, t=t, tables=tables: runner.advance(
-                r, state[r - group.start], tables, t, done, r
-            ),
+            lambda r, t=t, rows=rows: runner.advance(r, state[r - group.start], rows, t, done, r),
         )
         first += span
-        if np.all(done.book[group.start : group.stop, 3] > 0):
+        if done.lost(group).all():
             break
-        if saved is not None and not runner.plan.stop.is_set():
+        if saved is not None and not plan.stop.is_set():
             saved.save(group.start, min(first, T + 1), state, done)
 
 
@@ -260,45 +192,6 @@ def _segment(runner: Runner, replicates: int) -> int:
     size = runner.K * runner.dim
     steps = max(SEGMENT_WORK // (size * replicates), REPLICATE_WORK // size, runner.span)
     return min(steps, MOST_STEPS)
-
-
-def _finish(runner: Runner, done: Progress) -> Rows:
-    """Return the averages; a diverged replicate is NaN, whatever was finite before."""
-    plan, book = runner.plan, done.book
-    lost = book[:, 3] > 0
-    ran = plan.sizes.T if not lost.all() else int(book[:, 3].max())
-    return Rows(
-        total=np.where(lost, math.nan, book[:, 0] / plan.sizes.T),
-        last=np.where(lost, math.nan, book[:, 1]),
-        best=book[:, 2].copy(),
-        diverged_at=book[:, 3].astype(np.int64),
-        series=done.series.T.copy(),
-        running=done.running.T.copy(),
-        meter=_meter(runner, ran),
-    )
-
-
-def _meter(runner: Runner, ran: int) -> Meter:
-    """Return the counts of so many iterations."""
-    plan = runner.plan
-    meter, b = Meter(), plan.sizes.b
-    if plan.algorithm.initial_batch:
-        meter.step(1, plan.sizes.B)
-    samples = ran * b
-    if getattr(plan.algorithm, "sync_batch", 1) > 1:
-        samples = float(runner.factors(1, ran).sum()) * b
-    meter.step(plan.algorithm.gradients_per_step, samples)
-    meter.rounds = ran // plan.sizes.I
-    passes = declared(plan.algorithm).passes * -(-ran // plan.sizes.I)
-    samples = b * plan.sizes.I if plan.pass_samples is None else plan.pass_samples
-    meter.step(1, passes * samples)
-    return meter
-
-
-def _kind(algorithm: Algorithm) -> str:
-    if isinstance(algorithm, Stem):
-        return "stem"
-    return "scaffold" if isinstance(algorithm, Scaffold) else "fedavg"
 
 
 def _announce(problem: str, dtype: str) -> None:
