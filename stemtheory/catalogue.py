@@ -11,6 +11,7 @@ from typing import Any
 from stemtheory.errors import UsageError, choice, whole
 from stemtheory.oracle import Problem
 
+DIM = 8  # where none is given and the problem is free to choose
 MOST_NUMBERS = 10**9  # K dim of a problem: 8 GB for each array of its state
 
 
@@ -51,8 +52,10 @@ def problem_entry(name: str) -> Any:
     return importlib.import_module(f"stemtheory.problems.{name}").ENTRY
 
 
-def load_problem(name: str, K: int = 4, dim: int = 8, **dials: Any) -> Problem:
-    """Return the problem called ``name`` with K workers in ``dim`` dimensions.
+def load_problem(name: str, K: int = 4, dim: int | None = None, **dials: Any) -> Problem:
+    """Return the problem called ``name`` with K workers in ``dim`` dimensions (8 unless given).
+
+    The dim of a problem on real data follows from these; given all the same, it must be that.
 
     Dials: L, sigma, zeta, noise, heterogeneity, curvature, noise_smoothness, noise_frequency,
     het_frequency, het_phase, modulation, spectrum, rotate, slack, and the entry's own. A user's
@@ -65,7 +68,8 @@ def load_problem(name: str, K: int = 4, dim: int = 8, **dials: Any) -> Problem:
         makes no problem.
     """
     entry = problem_entry(name)
-    if whole("K", K) * whole("dim", dim) > MOST_NUMBERS:
+    dim = usual_dim(entry) if dim is None else whole("dim", dim)
+    if whole("K", K) * (dim or 1) > MOST_NUMBERS:
         raise UsageError(
             f"K = {K} workers in dim = {dim} are {K * dim:.1e} numbers, but at most"
             f" {MOST_NUMBERS:.0e} are held: lower K or dim."
@@ -83,7 +87,12 @@ def load_problem(name: str, K: int = 4, dim: int = 8, **dials: Any) -> Problem:
         ) from error
 
 
-def make_problem(entry: Any, name: object, K: int, dim: int, **dials: Any) -> Problem:
+def usual_dim(entry: Any) -> int | None:
+    """Return the dim of an entry's problem where none is given; None where data settle it."""
+    return None if getattr(entry, "needs_data", False) else DIM
+
+
+def make_problem(entry: Any, name: object, K: int, dim: int | None, **dials: Any) -> Problem:
     """Return what an entry makes, or the entry itself where it is a problem already.
 
     Raises

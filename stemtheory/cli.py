@@ -120,7 +120,7 @@ def run(
         str, typer.Argument(metavar="ALGORITHM", help="see: stemtheory list algorithms")
     ] = "stem",
     K: o.K = None,
-    dim: o.Dim = "8",
+    dim: o.Dim = None,
     L: o.L = None,
     sigma: o.Sigma = None,
     zeta: o.Zeta = None,
@@ -155,8 +155,8 @@ def run(
     entry = ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)]
     workers = whole("K", (entry.pin("K") or 4) if K is None else K)
     named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)
-    groups = o.run_settings(set_, named)
-    loaded = load_problem(problem, K=workers, dim=whole("dim", dim), **groups.dials)
+    groups = o.settings(set_, named)
+    loaded = load_problem(problem, K=workers, **o.given(dim=dim), **groups.dials)
     files = trace_files.targets(out, plot)
     steps = whole("T", 4096 if T is None else T)
     trace = simulate(

@@ -49,7 +49,7 @@ def advise(
     epsilon: Epsilon,
     problem: ProblemName = None,
     K: o.K = None,
-    dim: o.Dim = "8",
+    dim: o.Dim = None,
     L: o.L = None,
     sigma: o.Sigma = None,
     zeta: o.Zeta = None,
@@ -71,7 +71,6 @@ def advise(
     """
     from stemtheory.advise import advise as advised
     from stemtheory.advise_measured import advise_on
-    from stemtheory.catalogue import load_problem
     from stemtheory.trace_files import targets
 
     files = targets(None, plot)
@@ -87,8 +86,7 @@ def advise(
     else:
         if gap is not None:
             raise UsageError("--gap was given, but a problem has its own: leave --gap out.")
-        own, _ = o.settings(set_, constants | dials)
-        made = load_problem(problem, K=workers, dim=whole("dim", dim), **own)
+        made = o.problem(problem, workers, dim, set_, constants | dials)
         runs = o.given(x1=o.start_point(x1), seed=seed, replicates=replicates)
         document = advise_on(made, epsilon, **costs, **runs, progress=console.note)
     document["files"] = [str(_draw(document, path)) for path in files]

@@ -11,7 +11,7 @@ import typer
 
 from stemtheory import cli_options as o
 from stemtheory import console
-from stemtheory.errors import UsageError, real, whole
+from stemtheory.errors import real, whole
 
 Names = Annotated[
     list[str] | None,
@@ -163,7 +163,7 @@ def check(
         str, typer.Argument(metavar="PROBLEM", help="a name, or package.module:NAME of your own")
     ],
     K: o.K = None,
-    dim: o.Dim = "8",
+    dim: o.Dim = None,
     L: o.L = None,
     sigma: o.Sigma = None,
     zeta: o.Zeta = None,
@@ -176,15 +176,11 @@ def check(
 ) -> int:
     """The contract of a problem: every constant declared, attained and nowhere exceeded."""
     from stemtheory import display_claims
-    from stemtheory.catalogue import load_problem
     from stemtheory.contract import check_problem, passed
     from stemtheory.contract.rows import records
 
     named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)
-    dials, schedule = o.settings(set_, named)
-    if schedule:
-        raise UsageError("a schedule option was given, but a problem has none: leave it out.")
-    made = load_problem(problem, K=whole("K", K or 4), dim=whole("dim", dim), **dials)
+    made = o.problem(problem, whole("K", "4" if K is None else K), dim, set_, named)
     rows = check_problem(made, quick=quick, seed=whole("seed", seed, 0))
     document = {
         "problem": problem,

@@ -11,8 +11,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from stemtheory.catalogue import names
+from stemtheory.catalogue import load_problem, names
 from stemtheory.errors import UsageError, real
+from stemtheory.oracle import Problem
 
 PROBLEM, SIZES, METHOD, OUTPUT = "Problem", "Sizes", "Method", "Output"
 
@@ -28,7 +29,16 @@ K = Annotated[
     str | None,
     _option("--K", "--workers", kind="INT", text="workers", panel=PROBLEM, default="4"),
 ]
-Dim = Annotated[str, _option("--dim", kind="INT", text="length of x", panel=PROBLEM, default=True)]
+Dim = Annotated[
+    str | None,
+    _option(
+        "--dim",
+        kind="INT",
+        text="length of x; that of real data follows from these",
+        panel=PROBLEM,
+        default="8",
+    ),
+]
 L = Annotated[
     str | None,
     _option("--L", kind="NUM", text="mean-squared smoothness", panel=PROBLEM, default="1"),
@@ -271,22 +281,6 @@ def mode(quick: bool, full: bool) -> str:
     return "quick" if quick else "full" if full else "default"
 
 
-def settings(
-    pairs: list[str] | None, taken: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return (dials, schedule options) from 'key=value' pairs; ``taken`` are dials with a flag.
-
-    Raises
-    ------
-    UsageError
-        For a pair without '=', a key given twice, or one that has a flag of its own.
-    """
-    groups = run_settings(pairs, taken)
-    if own := next(iter(groups.algorithm), None):
-        raise UsageError(f"algorithm.{own} is for the command run alone: leave it out.")
-    return groups.dials, groups.schedule
-
-
 class Groups(NamedTuple):
     """What ``--set`` gave: dials of the problem, options of the schedule and of the algorithm."""
 
@@ -295,8 +289,14 @@ class Groups(NamedTuple):
     algorithm: dict[str, Any]
 
 
-def run_settings(pairs: list[str] | None, taken: dict[str, Any]) -> Groups:
-    """Return what 'key=value' pairs set, the algorithm's options too; see ``settings``."""
+def settings(pairs: list[str] | None, taken: dict[str, Any]) -> Groups:
+    """Return what 'key=value' pairs set; ``taken`` are dials that have a flag.
+
+    Raises
+    ------
+    UsageError
+        For a pair without '=', a key given twice, or one that has a flag of its own.
+    """
     groups = Groups(dict(taken), {}, {})
     for pair in pairs or ():
         key, sign, text = pair.partition("=")
@@ -311,6 +311,24 @@ def run_settings(pairs: list[str] | None, taken: dict[str, Any]) -> Groups:
             raise UsageError(f"{key} was given twice, but it has one value: leave one out.")
         group[name] = _value(text)
     return groups
+
+
+def problem(
+    name: str, K: int, dim: str | None, pairs: list[str] | None, taken: dict[str, Any]
+) -> Problem:
+    """Return the problem that a command is about, where nothing is run: it has dials alone.
+
+    Raises
+    ------
+    UsageError
+        As ``settings`` and ``load_problem``, and for an option of a schedule or an algorithm.
+    """
+    groups = settings(pairs, taken)
+    stray = [f"schedule.{key}" for key in groups.schedule]
+    stray += [f"algorithm.{key}" for key in groups.algorithm]
+    if stray:
+        raise UsageError(f"{stray[0]} is for the command run alone: leave it out.")
+    return load_problem(name, K=K, **given(dim=dim), **groups.dials)
 
 
 def _value(text: str) -> bool | float | str:

@@ -43,6 +43,11 @@ class Images:
     """Whole-number pixels [n, channels, height, width] with labels, for training and for testing.
 
     ``note`` says in a few words what they are, for captions.
+
+    Raises
+    ------
+    UsageError
+        If training and test images differ in size.
     """
 
     name: str
@@ -51,6 +56,14 @@ class Images:
     test: NDArray[Any]
     test_labels: Ints
     note: str
+
+    def __post_init__(self) -> None:
+        train, test = (part.shape[1:] for part in (self.train, self.test))
+        if train != test:
+            raise UsageError(
+                f"{self.name} has training images of {_size(train)} and test images of"
+                f" {_size(test)}: put files of one size together."
+            )
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -66,6 +79,10 @@ class Shards:
     train: Ints
     test: Ints
     classes: tuple[tuple[int, ...], ...]
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return " x ".join(str(n) for n in shape)
 
 
 def load_images(name: str, folder: str | Path | None = None, *, shrink: int = 1) -> Images:
@@ -101,10 +118,13 @@ def missing(name: str, folder: str | None = None) -> str | None:
             f"data {name} needs {distribution}, which is not installed: pip install"
             f" {distribution}, or pip install 'stemtheory[data]'."
         )
-    places = _candidates(name, folder, os.environ.get(VARIABLE))
+    variable = os.environ.get(VARIABLE)
+    places = _candidates(name, folder, variable)
     if first_folder(places) is not None:
         return None
     looked = ", ".join(str(place) for place in places) or "no folder was named"
+    if folder is None and variable and not Path(variable).is_dir():
+        looked += f"; {VARIABLE} is '{variable}', which is no folder"
     install = "apt-get install dataset-fashion-mnist, or " if name == "fashion-mnist" else ""
     return (
         f"data {name} was not found ({looked}): {install}put its files into a folder {name} and"

@@ -33,7 +33,6 @@ WHOLE_BATCH = 256  # images of one call where a whole data set is passed
 PIECE = 64  # images per worker of one call where a minibatch is large
 DEFAULT_SIZES = {"digits": (130, 40), "mnist-5k": (400, 100)}  # of ten workers
 PAPER_SIZES = (490, 90)
-CATALOGUE_DIM = 8  # what the catalogue hands to every entry where nobody asked for a dim
 
 
 class Gathered(NamedTuple):
@@ -322,7 +321,7 @@ class ImageFamily:
         settings = {**self.own_dials, **dials}
         images = load_images(settings["data"], settings["folder"], shrink=settings["shrink"])
         made = self.on(images, K, **{n: v for n, v in settings.items() if n not in _SOURCE})
-        if dim not in (None, CATALOGUE_DIM, made.dim):
+        if dim not in (None, made.dim):
             raise UsageError(
                 f"dim is {dim}, but {self.name} on {images.name} has {made.dim} parameters: leave"
                 " dim out, it follows from network and images."

@@ -92,6 +92,18 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (*RUN, "--set", "schedule.kappa=1"),
         ("schedule option 'kappa' is unknown", "drop it"),
     ),
+    "schedule option of a check": (
+        ("check", "cosine", "--set", "schedule.eta=1"),
+        ("schedule.eta is for the command run alone", "leave it out"),
+    ),
+    "algorithm option of a check": (
+        ("check", "cosine", "--set", "algorithm.mu=1"),
+        ("algorithm.mu is for the command run alone", "leave it out"),
+    ),
+    "schedule option of an advice": (
+        ("advise", "--epsilon", "0.1", "--problem", "cosine", "--set", "schedule.eta=1"),
+        ("schedule.eta is for the command run alone", "leave it out"),
+    ),
     "schedule lacks": ((*RUN, "--schedule", "constant"), ("needs eta and a", "give a value")),
     "schedule": ((*RUN, "--schedule", "fast"), ("'fast' is unknown", "calibrated, constant")),
     "schedule not fedavg's": (

@@ -1,6 +1,7 @@
 """Data sets by name, their division among workers, and what is said where they are missing."""
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from stemtheory import data
 from stemtheory.data import CLASSES, available, load_images, partition
 from stemtheory.errors import UsageError
 from tests.images_toy import toy
-from tests.test_data_files import LABELS, PIXELS, write_mnist
+from tests.test_data_files import LABELS, PIXELS, idx, write_mnist
 
 IMAGES = toy(n=600)  # 60 of every class, for training and for testing
 
@@ -128,6 +129,29 @@ def test_missing_packages_say_what_to_install(
     with pytest.raises(UsageError, match=f"pip install {package}, or pip install 'stemtheory"):
         load_images(name)
     assert not available(name)
+
+
+def test_a_variable_that_names_no_folder_is_mentioned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable that is right is not; nor is one that a folder of the call overrules (mutant)."""
+    said = f"{data.VARIABLE} is '{tmp_path / 'none'}', which is no folder"
+    monkeypatch.setenv(data.VARIABLE, str(tmp_path / "none"))
+    assert said in str(data.missing("mnist"))
+    assert "no folder)" not in str(data.missing("mnist", str(tmp_path / "other")))
+    (tmp_path / "none").mkdir()
+    assert said not in str(data.missing("mnist"))
+
+
+def test_training_and_test_images_have_one_size(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    smaller = np.zeros((len(LABELS), 3, 4), dtype=np.uint8)
+    (tmp_path / "t10k-images-idx3-ubyte").write_bytes(idx(smaller))
+    with pytest.raises(UsageError, match=r"images of 1 x 5 x 4 and test images of 1 x 3 x 4"):
+        load_images("mnist", tmp_path)
+    whole = toy(n=20)
+    with pytest.raises(UsageError, match="put files of one size together"):
+        replace(whole, test=whole.test[:, :, 1:])
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

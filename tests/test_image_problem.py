@@ -9,9 +9,12 @@ import pytest
 from stemtheory.advise_measured import advise_on
 from stemtheory.backend import numpy_backend
 from stemtheory.catalogue import load_problem, names, needs_data, problem_entry
+from stemtheory.cli import main
 from stemtheory.contract import check_problem, passed
 from stemtheory.data import available
 from stemtheory.errors import UsageError
+from stemtheory.experiment.points import Machine, points
+from stemtheory.experiment.spec import parse_spec
 from stemtheory.image_estimates import along
 from stemtheory.image_problem import ImageProblem
 from stemtheory.layers import col2im, cross_entropy, im2col, onehot, pool, pool_gradient
@@ -285,6 +288,7 @@ ERRORS = {
     ),
     "classes": ({"classes": 11}, "there are 10"),
     "dim": ({"dim": 9}, "leave dim out"),
+    "the usual dim, given": ({"dim": 8}, "dim is 8, but cnn on mnist-5k has .* leave dim out"),
     "K": ({"K": 200, "train": 130}, "lower K or train"),
 }
 
@@ -295,6 +299,26 @@ def test_bad_dials_are_refused_in_one_sentence(dials: dict[str, Any], message: s
         pytest.skip("the packaged data are not installed")
     with pytest.raises(UsageError, match=message):
         load_problem("cnn", **dials)
+
+
+@pytest.mark.skipif(not available("digits"), reason="the packaged data are not installed")
+def test_the_dim_of_images_is_theirs_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    """A dim that is given is right or refused; a sweep that gives none has the right one too."""
+    name, P = "softmax_regression", 650
+    assert load_problem(name).dim == load_problem(name, dim=P).dim == P
+    assert load_problem("cosine").dim == 8  # 8 where the problem is free
+    run = ["run", name, "fedavg", "--T", "2", "--b", "1", "--I", "1", "--replicates", "2"]
+    assert main([*run, "--dim", "8"]) == 2
+    assert f"dim is 8, but {name} on digits has {P} parameters" in capsys.readouterr().err
+    for flags in ([], ["--dim", str(P)]):
+        assert main([*run, *flags]) == 0
+        assert f"dim={P}" in capsys.readouterr().out
+    text = f'[settings]\nproblem = "{name}"\n{{}}[algorithms.fedavg]\n[grids.g]\nT = 2\nb = 1\n'
+    for own in ("", f"dim = {P}\n"):
+        (point,) = points(parse_spec(text.format(own), "test"), Machine("array", "numpy"))
+        assert point.cell.task.dim == P
+    with pytest.raises(UsageError, match="dim is 8, but"):
+        next(points(parse_spec(text.format("dim = 8\n"), "test"), Machine("array", "numpy")))
 
 
 def test_real_minibatches_only() -> None:

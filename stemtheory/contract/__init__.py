@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.catalogue import load_problem, make_problem
+from stemtheory.catalogue import load_problem, make_problem, usual_dim
 from stemtheory.contract.constants import constant_rows
 from stemtheory.contract.derivatives import derivative_rows
 from stemtheory.contract.estimated import estimated_rows
@@ -34,7 +34,7 @@ def check_problem(
     problem: str | Problem | Any,
     *,
     K: int = 4,
-    dim: int = 8,
+    dim: int | None = None,
     quick: bool = False,
     seed: int = 0,
     **dials: Any,
@@ -42,7 +42,8 @@ def check_problem(
     """Return the rows of the contract: constants first, then properties.
 
     ``problem`` is a catalogue name, a user's ``package.module:NAME``, an entry, or a problem that
-    is already made (K and dim are then its own, and it takes no dials).
+    is already made (K and dim are then its own, and it takes no dials). ``dim`` is as in
+    ``load_problem``.
 
     Raises
     ------
@@ -79,8 +80,8 @@ def passed(rows: list[Row]) -> bool:
     return all(row.ok for row in rows)
 
 
-def _made(problem: Any, K: int, dim: int, dials: dict[str, Any]) -> Problem:
+def _made(problem: Any, K: int, dim: int | None, dials: dict[str, Any]) -> Problem:
     """Return the problem itself, however it was named."""
     if isinstance(problem, str):
         return load_problem(problem, K, dim, **dials)
-    return make_problem(problem, problem, K, dim, **dials)
+    return make_problem(problem, problem, K, usual_dim(problem) if dim is None else dim, **dials)

@@ -11,6 +11,7 @@ from typing import Any
 from stemtheory import fused
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.backend import BACKENDS
+from stemtheory.catalogue import load_problem, problem_entry, usual_dim
 from stemtheory.errors import UsageError, choice
 from stemtheory.experiment.cells import OWN_COLUMN, Cell, Method, Pairs, Task, pairs
 from stemtheory.experiment.spec import Algorithm, Spec
@@ -19,7 +20,6 @@ from stemtheory.simulate import DTYPES, ENGINES
 
 DEFAULTS: Mapping[str, Any] = {
     "problem": "cosine",
-    "dim": 8,
     "T": 4096,
     "replicates": 32,
     "seed": 0,
@@ -158,7 +158,7 @@ class _Maker:
         K = s.get("K", ALGORITHMS[name].pin("K") or 4)
         dials = _group(s, "dials", OWN_COLUMN)
         truths = tuple(isinstance(value, bool) for _, value in dials)
-        task, L, sigma = _task(s["problem"], int(K), s["dim"], dials, truths)
+        task, L, sigma = _task(s["problem"], int(K), s.get("dim"), dials, truths)
         own = ALGORITHMS[name].chosen(dict(_group(s, "algorithm_options")))
         method = _method(
             _recursion(name, s["sync"], s["sync_batch"], own),
@@ -175,9 +175,9 @@ class _Maker:
             pairs(own),
         )
         choice("backend", method.backend, BACKENDS)
-        if isinstance(s["x1"], tuple) and len(s["x1"]) != s["dim"]:
+        if isinstance(s["x1"], tuple) and len(s["x1"]) != task.dim:
             raise UsageError(
-                f"x1 has {len(s['x1'])} numbers, but dim is {s['dim']}: give one, or dim of them."
+                f"x1 has {len(s['x1'])} numbers, but dim is {task.dim}: give one, or dim of them."
             )
         given = {key: s.get(key) for key in ("b", "I", "nu", "B")}
         sizes = resolve_sizes(name, task.K, L, T=s["T"], **given)
@@ -196,7 +196,7 @@ def _group(s: Mapping[str, Any], group: str, more: tuple[str, ...] = ()) -> Pair
 
 @lru_cache(maxsize=4096)
 def _task(
-    problem: str, K: int, dim: int, given: Pairs, truths: tuple[bool, ...]
+    problem: str, K: int, dim: int | None, given: Pairs, truths: tuple[bool, ...]
 ) -> tuple[Task, float, float]:
     """Return the task with the dials that every problem has filled in, L and sigma.
 
@@ -204,9 +204,11 @@ def _task(
     are equal to a cache.
     """
     del truths
+    if dim is None:
+        dim = usual_dim(problem_entry(problem)) or load_problem(problem, K=K, **dict(given)).dim
     task = Task(problem, K, dim, given)
     found = task.load().dials
-    filled = {name: found[name] for name in OWN_COLUMN if name in found}
+    filled = {name: found[name] for name in OWN_COLUMN if found.get(name) is not None}
     full = Task(problem, K, dim, pairs({**dict(given), **filled}))
     constants = task.load().constants()
     sigma = constants.sigma if math.isfinite(constants.sigma) else float(found["sigma"])
