@@ -15,8 +15,8 @@ import numpy as np
 
 from stemtheory.advise import Question, cheapest_at
 from stemtheory.drawing import Figure, render
+from stemtheory.files import write_file
 from stemtheory.oracle import Floats
-from stemtheory.trace import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from stemtheory import catalogue
 from stemtheory._version import __version__
 from stemtheory.errors import UsageError, choice
+from stemtheory.files import write_whole
 from stemtheory.pages import Table
 
 if TYPE_CHECKING:
@@ -168,29 +168,6 @@ def writable_folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written ({error.strerror or error}): choose another folder."
-        ) from error
-    return path
-
-
-def write_whole(path: Path, content: bytes | str) -> Path:
-    """Return ``path`` after writing it whole: a reader sees the old file or the new one.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be written; nothing is left behind.
-    """
-    raw = content.encode() if isinstance(content, str) else content
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        try:
-            part.write_bytes(raw)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written ({error.strerror or error}): choose another folder."

@@ -33,6 +33,7 @@ from stemtheory._version import __version__
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import Algorithm, Step, System, mean_iterate
 from stemtheory.errors import UsageError
+from stemtheory.files import write_file
 from stemtheory.image_estimates import along
 from stemtheory.image_problem import ImageProblem
 from stemtheory.image_training import History, PerEpoch, Training
@@ -258,24 +259,10 @@ class _Run:
             return
         fields = self.state._asdict()
         arrays = {f"state_{k}": _host(v) for k, v in fields.items() if v is not None}
-        part = path.with_name(f".{path.stem}.{os.getpid()}.npz")
-        try:
-            np.savez(
-                part,
-                identity=np.array(self.identity()),
-                number=np.array(number),
-                loss=self.loss,
-                accuracy=self.accuracy,
-                grad_sq=self.grad_sq,
-                diverged=self.diverged,
-                **arrays,
-            )
-            part.replace(path)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise UsageError(
-                f"{path} cannot be written ({error.strerror or error}): choose another folder."
-            ) from error
+        names = ("loss", "accuracy", "grad_sq", "diverged")
+        arrays |= {name: getattr(self, name) for name in names}
+        arrays |= {"identity": np.array(self.identity()), "number": np.array(number)}
+        write_file(path, lambda file: np.savez(file, **arrays), "folder")
 
     def resume(self, path: Path | None) -> int:
         """Return the round that a checkpoint of the same run holds, 0 where there is none."""

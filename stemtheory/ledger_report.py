@@ -18,8 +18,9 @@ from stemtheory.claims.base import Claim
 from stemtheory.claims.explain import counterexamples, premises
 from stemtheory.claims.ledger import select
 from stemtheory.claims.together import Outcome
-from stemtheory.drawing import writable_folder, write_whole
+from stemtheory.drawing import writable_folder
 from stemtheory.errors import UsageError
+from stemtheory.files import write_whole
 from stemtheory.formula import Typesetter
 from stemtheory.jsontext import to_json
 from stemtheory.ledger_plot import plot

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory._version import __version__
-from stemtheory.drawing import write_whole
+from stemtheory.files import write_whole
 from stemtheory.jsontext import to_json
 
 PACKAGE = Path(__file__).resolve().parent

@@ -31,9 +31,9 @@ from stemtheory.drawing import (
     figure_entry,
     writable_folder,
     write_table,
-    write_whole,
 )
 from stemtheory.errors import choice
+from stemtheory.files import write_whole
 from stemtheory.ledger_rows import lines
 from stemtheory.manifest import PACKAGE, Manifest, key_of, versions
 from stemtheory.margins import margins, setting_of

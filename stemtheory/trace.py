@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 
 from stemtheory import notebook
 from stemtheory.errors import UsageError
+from stemtheory.files import write_file
 from stemtheory.oracle import Floats
 
 if TYPE_CHECKING:
@@ -166,36 +167,6 @@ class Trace:
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, TypeError) as error:
             raise UsageError(f"{path} is not a saved trace ({error}): give a .npz file.") from error
         return Trace(settings=text["settings"], counts=Counts(**text["counts"]), **arrays)
-
-
-def write_file(path: Path, write: Callable[[BinaryIO], Any]) -> Path:
-    """Return ``path`` after ``write`` filled a file beside it that then took its place.
-
-    A reader sees the old file or the new one, and nothing is left behind, whatever stops it.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be written.
-    """
-    part = part_of(path)
-    try:
-        try:
-            with part.open("wb") as file:
-                write(file)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written ({error.strerror or error}): choose another path."
-        ) from error
-    return path
-
-
-def part_of(path: Path) -> Path:
-    """Return the name that a file has while it is written."""
-    return path.with_name(f".{path.name}.part")
 
 
 _ARRAYS = ("grad_sq", "last", "best", "times", "series", "running", "diverged_at")

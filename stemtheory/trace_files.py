@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stemtheory.errors import UsageError
+from stemtheory.files import part_of, write_file
 from stemtheory.jsontext import to_json
 from stemtheory.margins import Margin, document
 from stemtheory.oracle import Floats
-from stemtheory.trace import Trace, part_of, write_file
+from stemtheory.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,11 +57,12 @@ def check_file(path: Path, formats: tuple[str, ...]) -> Path:
     if path.suffix not in formats:
         known = ", ".join(formats)
         raise UsageError(f"{path} must end in one of {known}: choose another name.")
-    check_folder(path.parent)
     try:
+        part = part_of(path)  # of a link beside the file that it means
+        check_folder(part.parent if path.is_symlink() else path.parent)
         folder = path.is_dir()
         with contextlib.suppress(FileNotFoundError):
-            part_of(path).lstat()  # a name may be too long
+            part.lstat()  # a name may be too long
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"{path} cannot be written ({reason}): choose another name.") from error

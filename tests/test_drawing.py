@@ -21,6 +21,7 @@ from matplotlib.figure import Figure as Canvas
 from stemtheory import catalogue, drawing
 from stemtheory.drawing import Figure, draw_figures, drawable, log_band, log_bars, render
 from stemtheory.errors import UsageError
+from stemtheory.files import write_whole
 from tests.sources import ROOT
 
 
@@ -113,7 +114,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "inside").touch()
     with pytest.raises(UsageError, match="cannot be written"):
-        drawing.write_whole(tmp_path / "taken", "text")
+        write_whole(tmp_path / "taken", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 

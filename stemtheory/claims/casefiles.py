@@ -22,6 +22,7 @@ from stemtheory.claims.base import Case, Claim, Comparison, Verdict
 from stemtheory.claims.judge import RELATIVE, instances
 from stemtheory.claims.ledger import claims, one, opened, subjects
 from stemtheory.errors import UsageError
+from stemtheory.files import write_whole
 
 SHIPPED = FilePath(__file__).with_name("cases")
 SAME = 1e-9  # how well a replay must meet the stored sides, relative to the larger of the two
@@ -159,16 +160,13 @@ def write(found: Found, claim: str, target: FilePath) -> FilePath:
     UsageError
         If the folder cannot be written.
     """
-    part = target.with_name(f".{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(found.to_json(claim), indent=1, allow_nan=False) + "\n")
-        part.replace(target)
     except OSError as error:
         raise UsageError(
             f"{target} cannot be written ({error.strerror}): choose another folder."
         ) from error
-    return target
+    return write_whole(target, json.dumps(found.to_json(claim), indent=1, allow_nan=False) + "\n")
 
 
 def shipped() -> dict[str, FilePath]:

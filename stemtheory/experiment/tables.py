@@ -13,6 +13,7 @@ from stemtheory.errors import UsageError
 from stemtheory.experiment.points import Point
 from stemtheory.experiment.store import Row
 from stemtheory.experiment.work import CellResult
+from stemtheory.files import write_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,27 +94,17 @@ def export(records: list[Record], path: Path) -> Path:
         raise UsageError(
             f"{path} ends in '{kind}', but it must end in .csv or .parquet: rename it."
         )
-    part = path.with_name(f".{path.name}.part")
     table = frame([_plain(record) for record in records])
     try:
-        if kind == ".csv":
-            table.to_csv(part, index=False)
-        else:
-            table.to_parquet(part, index=False)
-        part.replace(path)
+        raw = (
+            table.to_csv(index=False).encode() if kind == ".csv" else table.to_parquet(index=False)
+        )
     except ImportError as error:
         raise UsageError(
             "Parquet needs pyarrow, which is not installed: pip install stemtheory[parquet],"
             " or export .csv."
         ) from error
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written ({error.strerror or error}): choose another path."
-        ) from error
-    finally:
-        if part.parent.is_dir():
-            part.unlink(missing_ok=True)
-    return path
+    return write_file(path, lambda file: file.write(raw))
 
 
 def _point_record(point: Point, result: CellResult | None, options: set[str]) -> Record:

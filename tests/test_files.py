@@ -1,0 +1,114 @@
+"""Files are written whole, through symbolic links, and nothing is left behind."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stemtheory.cli import main
+from stemtheory.errors import UsageError
+from stemtheory.files import part_of, write_file, write_whole
+
+Write = Callable[[Path, str], Any]
+
+
+def names(folder: Path) -> list[str]:
+    """Return what lies in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def replaces_the_link(path: Path, text: str) -> None:
+    """Mutant: the part takes the place of the name that was given."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def writes_into_it(path: Path, text: str) -> None:
+    """Mutant: a reader sees half a file, and what was there is gone when it fails."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text[:1])
+        file.write(text[1:])
+
+
+def goes_through_links(write: Write, folder: Path) -> bool:
+    """Whether a link stays one and the file that it means is replaced, there or not."""
+    (folder / "far").mkdir()
+    (folder / "far" / "old").write_text("old", encoding="utf-8")
+    found = []
+    for name in ("old", "new"):
+        link = folder / f"{name}-link"
+        link.symlink_to(Path("far") / name)  # relative to the folder of the link
+        write(link, "text")
+        target = folder / "far" / name
+        found += [link.is_symlink(), target.exists() and target.read_text("utf-8") == "text"]
+    return all(found) and names(folder / "far") == ["new", "old"]
+
+
+def keeps_the_old_one(write: Write, folder: Path) -> bool:
+    """Whether a writer that is stopped halfway leaves what was there, and nothing else."""
+    path = folder / "file"
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(TypeError):
+        write(path, ("h", None))  # type: ignore[arg-type]
+    return path.read_text("utf-8") == "old" and names(folder) == ["file"]
+
+
+def in_pieces(path: Path, text: str) -> Path:
+    """Write one piece after the other; a piece that is no text raises in the middle."""
+
+    def fill(file: Any) -> None:
+        for piece in text:
+            file.write(piece.encode() if isinstance(piece, str) else piece)
+
+    return write_file(path, fill)
+
+
+def test_links_are_written_through(tmp_path: Path) -> None:
+    for number, write in enumerate((write_whole, in_pieces)):
+        (tmp_path / str(number)).mkdir()
+        assert goes_through_links(write, tmp_path / str(number))
+    (tmp_path / "mutant").mkdir()
+    assert not goes_through_links(replaces_the_link, tmp_path / "mutant")
+
+
+def test_a_reader_sees_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+    for name in ("file", "mutant"):
+        (tmp_path / name).mkdir()
+    assert keeps_the_old_one(in_pieces, tmp_path / "file")
+    assert not keeps_the_old_one(writes_into_it, tmp_path / "mutant")
+
+
+def test_what_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "stray").symlink_to(Path("none") / "file")
+    for name in ("none/file", "a", "stray"):
+        with pytest.raises(UsageError, match=r"cannot be written \(.+\): choose another folder"):
+            write_whole(tmp_path / name, "text")
+    assert names(tmp_path) == ["a", "b", "stray"]
+
+
+def test_two_processes_do_not_share_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = part_of(tmp_path / "file")
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert part_of(tmp_path / "file") != first
+    assert first.parent == tmp_path.resolve()
+
+
+RUN = ["run", "cosine", "stem", "--T", "8", "--dim", "2", "--replicates", "2", "--out"]
+
+
+def test_a_run_writes_through_a_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "far").mkdir()
+    link, target = tmp_path / "trace.json", tmp_path / "far" / "real.json"
+    link.symlink_to(target)
+    assert main([*RUN, str(link)]) == 0
+    assert f"written: {link}" in capsys.readouterr().out.replace("\n", "")
+    assert link.is_symlink()
+    assert target.read_text("utf-8").startswith("{")
+    stray = tmp_path / "stray.json"
+    stray.symlink_to(tmp_path / "none" / "real.json")
+    assert main([*RUN, str(stray)]) == 2
+    assert "none cannot be written to" in capsys.readouterr().err
