@@ -17,7 +17,15 @@ from stemtheory.experiment.points import Machine, points
 from stemtheory.experiment.spec import parse_spec
 from stemtheory.image_estimates import along
 from stemtheory.image_problem import ImageProblem
-from stemtheory.layers import col2im, cross_entropy, im2col, onehot, pool, pool_gradient
+from stemtheory.layers import (
+    col2im,
+    cross_entropy,
+    cross_entropy_gradient,
+    im2col,
+    onehot,
+    pool,
+    pool_gradient,
+)
 from stemtheory.margins import margins
 from stemtheory.network import dimension, unpack
 from stemtheory.simulate import simulate
@@ -246,13 +254,18 @@ def test_pooling_takes_the_first_of_equals() -> None:
     np.testing.assert_array_equal(dx, [[0, 1, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
 
 
-def test_cross_entropy_is_finite_far_away() -> None:
+def test_pitfall_25_cross_entropy_is_finite_far_away() -> None:
+    """Loss and gradient, in float32; without the largest logit taken off (mutant) exp overflows."""
     logits = np.zeros((1, 10, 2), dtype=np.float32)
     logits[0, 3] = 1e30
     labels = np.array([[3, 4]])
     with np.errstate(over="raise", invalid="raise"):
         loss = cross_entropy(logits, labels)
+        slope = cross_entropy_gradient(logits, labels)
     np.testing.assert_array_equal(loss, np.array([[0, 1e30]], dtype=np.float32))
+    np.testing.assert_array_equal(slope[0, 3:5], np.array([[0, 0.5], [0, -0.5]], np.float32))
+    with pytest.raises(FloatingPointError), np.errstate(over="raise"):
+        np.exp(logits)
     assert onehot(labels, 10)[0, 4].tolist() == [False, True]
 
 

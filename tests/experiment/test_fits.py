@@ -324,8 +324,11 @@ def test_diverged_points_never_enter() -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-def test_a_value_without_a_logarithm_is_not_estimable(bad: float) -> None:
-    """No point is quietly dropped: an ok cell that measured 0 spoils the line, and it says so."""
+def test_pitfall_26_a_value_without_a_logarithm_is_not_estimable(bad: float) -> None:
+    """No point is quietly dropped: an ok cell that measured 0 spoils the line, and it says so.
+
+    The mutant takes logarithms where there are some and fits whatever the memory held elsewhere.
+    """
     spec = spec_of(TINY.format(0, "[256, 512, 1024, 2048]"), RATE)
     every = points_of(spec)
     results = outcomes(every, rate_law())
@@ -334,14 +337,34 @@ def test_a_value_without_a_logarithm_is_not_estimable(bad: float) -> None:
     (fit,), _ = judged(spec, results)
     assert (fit.verdict, fit.exponent, fit.ci95) == ("not-estimable", None, None)
     assert "1 of 4 points" in fit.reason
+    y = np.array([1.0, bad, 0.25, 0.125])
+    memory = np.full(4, 7.0)
+    logs = np.log(y, where=np.isfinite(y) & (y > 0), out=memory)
+    assert np.isfinite(np.polyfit(np.log([1, 2, 4, 8]), logs, 1)).all()
 
 
-def test_two_points_are_no_line() -> None:
-    spec = spec_of(TINY.format(0, "[256, 512]"), RATE)
-    (fit,), _ = judged(spec, outcomes(points_of(spec), rate_law()))
+FEW = {
+    "none": ('kind = "curve"\nnu = 0\nT = [256, 512]', 0),
+    "one": ('kind = "curve"\nnu = 0\nT = 256', 1),
+    "two": ('kind = "curve"\nnu = 0\nT = [256, 512]', 2),
+    "three at one x": ("I = 1\nT = 256\nb = [1, 2, 4]", 1),
+}
+
+
+@pytest.mark.parametrize(("grid", "distinct"), FEW.values(), ids=FEW)
+def test_pitfall_27_fewer_than_three_distinct_points_are_no_line(grid: str, distinct: int) -> None:
+    """Least squares alone (mutant) has a slope for points that share one x."""
+    spec = spec_of(f"[grids.main]\n{grid}", RATE.replace('x = "rate"', 'x = "T"'))
+    every = points_of(spec)
+    results = outcomes(every, rate_law())
+    for point in every if distinct == 0 else ():
+        results = lose(results, point.cell)
+    (fit,), _ = judged(spec, results)
     assert fit.verdict == "not-estimable"
-    assert "2 distinct points, fewer than 3" in fit.reason
-    assert fit.to_dict()["ci95"] is None
+    assert f"{distinct} distinct points, fewer than 3" in fit.reason
+    assert (fit.exponent, fit.to_dict()["ci95"]) == (None, None)
+    with pytest.warns(np.exceptions.RankWarning):
+        assert np.isfinite(np.polyfit([1.0, 1.0, 1.0], [1.0, 2.0, 4.0], 1)).all()
 
 
 def test_an_epsilon_out_of_reach_is_not_reached() -> None:
