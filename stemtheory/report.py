@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stemtheory import catalogue, ledger_report, pages, report_sweeps
+from stemtheory import catalogue, ledger_page, ledger_report, pages, report_sweeps
 from stemtheory._version import __version__
 from stemtheory.bounds import evaluate
 from stemtheory.claims import together
@@ -198,8 +198,8 @@ def claims_section(document: Mapping[str, Any], folder: Path) -> Section:
         (item.id, known[item.id].statement, item.place, item.margin)
         for item in lines(failing, known)
     )
-    table = Table("Lines that fail", ledger_report.NOTE, columns, rows)
-    every = ledger_report.table(lines(document["claims"], known), known, "ledger.html")
+    table = Table("Lines that fail", ledger_page.NOTE, columns, rows)
+    every = ledger_page.table(lines(document["claims"], known), known, "ledger.html")
     return Section("claims", "The claims", f"{body}{table.html()}<h3>Every claim</h3>{every}")
 
 
@@ -332,8 +332,8 @@ def page(mode: str, sections: Sequence[Section]) -> str:
         f"<p>Made by <code>stemtheory reproduce --{mode}</code>, seed {SEED}, stemtheory"
         f" {__version__}.</p>"
     )
-    script = ledger_report.SCRIPT if any(s.anchor == "claims" for s in sections) else ""
-    return pages.page(TITLE, lead, sections, style=ledger_report.STYLE, script=script)
+    script = ledger_page.SCRIPT if any(s.anchor == "claims" for s in sections) else ""
+    return pages.page(TITLE, lead, sections, style=ledger_page.STYLE, script=script)
 
 
 TITLE = "STEM: its bounds against simulation"

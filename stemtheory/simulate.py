@@ -16,11 +16,12 @@ import numpy as np
 from stemtheory._version import __version__
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import Algorithm, declared
-from stemtheory.array_engine import Meter, Plan, Rows, Times, run_plan
+from stemtheory.array_engine import run_plan
 from stemtheory.backend import Backend, numpy_backend, resolve
 from stemtheory.errors import UsageError, choice, whole
 from stemtheory.fused import choose
 from stemtheory.oracle import Floats, Problem
+from stemtheory.plan import Meter, Plan, Rows, Times
 from stemtheory.separable import Separable
 from stemtheory.settings import Sizes, resolve_schedule, resolve_sizes
 from stemtheory.streams import NoiseKey
@@ -140,6 +141,10 @@ def simulate(
         **describe(problem, plan),
         "schedule": {"name": schedule, **plan.schedule.parameters()},
     }
+    return _trace(settings, plan, rows)
+
+
+def _trace(settings: Mapping[str, Any], plan: Plan, rows: Rows) -> Trace:
     return Trace(
         settings=settings,
         counts=count(plan, rows.meter),
