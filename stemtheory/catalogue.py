@@ -69,9 +69,9 @@ def load_problem(name: str, K: int = 4, dim: int | None = None, **dials: Any) ->
     """
     entry = problem_entry(name)
     dim = usual_dim(entry) if dim is None else whole("dim", dim)
-    if whole("K", K) * (dim or 1) > MOST_NUMBERS:
+    if (numbers := whole("K", K) * (dim or 1)) > MOST_NUMBERS:
         raise UsageError(
-            f"K = {K} workers in dim = {dim} are {K * dim:.1e} numbers, but at most"
+            f"K = {K} workers in dim = {dim or 1} are {numbers:.1e} numbers, but at most"
             f" {MOST_NUMBERS:.0e} are held: lower K or dim."
         )
     try:

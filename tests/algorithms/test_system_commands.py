@@ -66,9 +66,11 @@ def test_options_map_names_to_values(group: str) -> None:
         with pytest.raises(UsageError, match=f"{group} is .* must map names to values"):
             simulate(problem, "fedavg", T=4, b=1, I=1, **{group: given})
     # names that are no text, and those of other arguments inside (mutant: they were passed on)
-    for name in (3, None, "T", "sigma", "algorithm", "coupling"):
+    names: tuple[Any, ...] = (3, None, "T", "sigma", "algorithm", "coupling")
+    for name in names:
+        more: dict[str, Any] = {"schedule": "calibrated", group: {name: 1}}
         with pytest.raises(UsageError, match=f"{GROUPS[group]} '{name}' is unknown for fedavg"):
-            simulate(problem, "fedavg", T=4, b=1, I=1, schedule="calibrated", **{group: {name: 1}})
+            simulate(problem, "fedavg", T=4, b=1, I=1, **more)
 
 
 def test_an_option_called_like_an_argument_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
