@@ -205,7 +205,8 @@ def _task(
     """
     del truths
     if dim is None:
-        dim = usual_dim(problem_entry(problem)) or load_problem(problem, K=K, **dict(given)).dim
+        dim = usual_dim(problem_entry(problem))
+        dim = load_problem(problem, K, dim, **dict(given)).dim if dim is None else dim
     task = Task(problem, K, dim, given)
     found = task.load().dials
     filled = {name: found[name] for name in OWN_COLUMN if found.get(name) is not None}
