@@ -1,7 +1,7 @@
 """Every separable problem compiled for a CUDA device, without one: PTX, then machine code.
 
-Nothing runs here. What the same text computes is tested on the processor, in
-``tests/fused/test_device.py``.
+Nothing runs here. What the same text computes is tested in ``tests/fused/test_device.py`` and, as
+a whole, in a simulated device, in ``tests/fused/test_device_engine.py``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -21,65 +21,132 @@ pytest.importorskip(
 from numba.core.errors import NumbaError
 
 from stemtheory import load_problem
+from stemtheory.algorithms.stem import READINGS
 from stemtheory.errors import UsageError
-from stemtheory.fused.device import CAPABILITY, SYMBOL, ptx
+from stemtheory.fused.device import CAPABILITY, ptx
+from stemtheory.fused.device_build import KERNELS, Variant
 from stemtheory.fused.recipe import Part, Recipe, make_recipe
 
 FAMILIES = ("cauchy", "corridor", "cosine", "geman_mcclure", "quadratic", "welsch")
-OTHERS = [
-    ("cosine", {"noise": "phase"}, "float32"),
-    ("quadratic", {"noise": "multiplicative", "heterogeneity": "tilt"}, "float64"),
-]
+ALGORITHMS = ("stem", "fedavg", "scaffold")
+K, DIM = 16, 64
 
 
-def faults(text: str, dtype: str) -> set[str]:
-    """Return what is wrong with a kernel: no symbol, a call, float64 instead of float32."""
+def faults(text: str, dtype: str, kernel: str = "advance") -> set[str]:
+    """Return what is wrong with a kernel: no symbol, a call, a stack, float64 for float32."""
     found = set()
-    if not re.search(rf"^\.visible \.entry \w*{SYMBOL}\w*\($", text, re.MULTILINE):
+    if not re.search(rf"^\.visible \.entry \w*{kernel}\w*\($", text, re.MULTILINE):
         found.add("no kernel")
     if not re.search(rf"^\s*fma\.rn\.f{dtype[-2:]}\s", text, re.MULTILINE):
         found.add("no arithmetic")
     if re.search(r"^\s*call[.\s]", text, re.MULTILINE):
         found.add("call")
+    if "__local_depot" in text or re.search(r"\b(ld|st)\.local\b", text):
+        found.add("local memory")
+    if "mul.wide.u32" not in text:
+        found.add("no noise")
+    if not re.search(r"^\s*bar\.sync", text, re.MULTILINE):
+        found.add("no meeting of threads")
     if dtype == "float32":
         found |= set(re.findall(r"\b[a-z]\w*(?:\.\w+)*\.f64(?:\.\w+)*", text))
     return found
 
 
-def machine_code(text: str) -> bytes:
+class MachineCode(NamedTuple):
+    """What an assembler made of PTX: the code, the registers of a thread, and bytes spilled."""
+
+    code: bytes
+    registers: int
+    spilled: int
+
+
+def machine_code(text: str) -> MachineCode:
     """Return the PTX assembled for one kind of device, which need not be there."""
     from cuda.bindings import nvjitlink
 
-    linker = nvjitlink.create(1, [f"-arch=sm_{CAPABILITY[0]}{CAPABILITY[1]}"])
+    options = [f"-arch=sm_{CAPABILITY[0]}{CAPABILITY[1]}", "-Xptxas=-v"]
+    linker = nvjitlink.create(len(options), options)
     given = text.encode()
     nvjitlink.add_data(linker, nvjitlink.InputType.PTX, given, len(given), "kernel.ptx")
     nvjitlink.complete(linker)
     code = bytearray(nvjitlink.get_linked_cubin_size(linker))
     nvjitlink.get_linked_cubin(linker, code)
-    return bytes(code)
+    log = bytearray(nvjitlink.get_info_log_size(linker))
+    nvjitlink.get_info_log(linker, log)
+    registers = re.search(rb"Used (\d+) registers", log)
+    spilled = re.findall(rb"(\d+) bytes spill (?:stores|loads)", log)
+    assert registers is not None
+    assert spilled
+    return MachineCode(bytes(code), int(registers[1]), sum(map(int, spilled)))
 
 
-def recipe_of(family: str, **dials: Any) -> Recipe:
-    return make_recipe(load_problem(family, **{"noise": "modulated", **dials}))  # type: ignore[arg-type]
+def recipe_of(family: str, K: int = K, dim: int = DIM, **dials: Any) -> Recipe:
+    given = {"noise": "modulated", "zeta": 1.0, **dials}
+    return make_recipe(load_problem(family, K=K, dim=dim, **given))  # type: ignore[arg-type]
+
+
+def compiled(
+    recipe: Recipe, variant: Variant, kernel: str = "advance", K: int = K, dim: int = DIM
+) -> str:
+    layout = variant.layout(recipe, K, dim)
+    assert layout is not None
+    return ptx(recipe, variant, layout, kernel)
+
+
+def assert_sound(text: str, dtype: str) -> None:
+    """Everything in registers: at most 255 of them for a thread, none spilled."""
+    assert faults(text, dtype) == set()
+    code = machine_code(text)
+    assert code.code[:4] == b"\x7fELF"
+    assert code.registers <= 255
+    assert code.spilled == 0
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_problem_with_its_noise(family: str, dtype: str) -> None:
+def test_every_problem_with_its_noise(family: str, algorithm: str, dtype: str) -> None:
     """Modulated noise and a sinusoidal push: every part takes arguments and calls a function."""
-    recipe = recipe_of(family, zeta=1.0)
+    recipe = recipe_of(family)
     assert len(recipe.parts) == 3
-    text = ptx(recipe, dtype)
-    assert faults(text, dtype) == set()
-    assert "mul.wide.u32" in text or "mul.hi.u32" in text  # Philox
-    assert machine_code(text)[:4] == b"\x7fELF"
+    assert_sound(compiled(recipe, Variant(algorithm, 0, dtype)), dtype)
 
 
-@pytest.mark.parametrize(("family", "dials", "dtype"), OTHERS)
-def test_other_noises_and_pushes(family: str, dials: dict[str, Any], dtype: str) -> None:
-    text = ptx(recipe_of(family, **dials), dtype)
-    assert faults(text, dtype) == set()
-    assert machine_code(text)[:4] == b"\x7fELF"
+@pytest.mark.parametrize("reading", range(1, len(READINGS)))
+def test_every_reading(reading: int) -> None:
+    assert_sound(compiled(recipe_of("cosine"), Variant("stem", reading, "float32")), "float32")
+
+
+@pytest.mark.parametrize(
+    ("family", "dials", "shape", "dtype"),
+    [
+        ("cosine", {"noise": "phase"}, (8, 16), "float32"),
+        ("quadratic", {"noise": "multiplicative", "heterogeneity": "tilt"}, (5, 3), "float64"),
+        ("cosine", {"zeta": 0.0, "spectrum": 9.0}, (100, 1024), "float32"),
+        ("cosine", {"zeta": 0.0}, (100, 1024), "float64"),
+        ("corridor", {}, (8, 16), "float32"),
+    ],
+)
+def test_other_noises_pushes_and_sizes(
+    family: str, dials: dict[str, Any], shape: tuple[int, int], dtype: str
+) -> None:
+    recipe = recipe_of(family, *shape, **dials)
+    text = compiled(recipe, Variant("stem", 0, dtype), "advance", *shape)
+    assert_sound(text, dtype)
+
+
+def test_option_one_of_scaffold() -> None:
+    assert_sound(compiled(recipe_of("welsch"), Variant("scaffold", 1, "float32")), "float32")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_book_is_kept_in_float64(dtype: str) -> None:
+    text = compiled(recipe_of("cosine"), Variant("stem", 0, dtype), "keep_book")
+    assert "add.f64" in text
+    assert faults(text, "float64", "keep_book") <= {
+        "no noise", "no meeting of threads", "no arithmetic",
+    }  # fmt: skip
+    assert machine_code(text).spilled == 0
 
 
 # -- mutants
@@ -104,31 +171,39 @@ def _widened(x: Any, weight: Any) -> Any:
 
 
 def _mutant(slope: Callable[..., Any]) -> Recipe:
-    """Return a quadratic without noise or push that has another slope."""
-    recipe = recipe_of("quadratic", sigma=0, zeta=0, heterogeneity="none")
+    """Return a quadratic without a push that has another slope."""
+    recipe = recipe_of("quadratic", zeta=0, heterogeneity="none")
     return replace(recipe, slope=Part("slope", slope, recipe.slope.where))
+
+
+SINGLE, DOUBLE = (Variant("fedavg", 0, dtype) for dtype in ("float32", "float64"))
 
 
 @pytest.mark.parametrize(("slope", "word"), [(_chosen, "where"), (_unknown, "arctan")])
 def test_what_a_device_lacks_does_not_compile(slope: Callable[..., Any], word: str) -> None:
     with pytest.raises(UsageError, match=rf"{slope.__name__} uses np\.{word}, .*exp.*: write it"):
-        ptx(_mutant(slope), "float32")
+        compiled(_mutant(slope), SINGLE)
 
 
 def test_a_branch_on_arrays_does_not_compile() -> None:
     with pytest.raises(NumbaError):
-        ptx(_mutant(_branching), "float32")
+        compiled(_mutant(_branching), SINGLE)
 
 
 def test_a_literal_is_found() -> None:
-    assert "mul.f64" in faults(ptx(_mutant(_widened), "float32"), "float32")
-    assert faults(ptx(_mutant(_widened), "float64"), "float64") <= {"no arithmetic"}
+    assert "mul.f64" in faults(compiled(_mutant(_widened), SINGLE), "float32")
+    assert faults(compiled(_mutant(_widened), DOUBLE), "float64") == set()
 
 
 def test_what_the_checker_looks_for() -> None:
-    text = f"\n.visible .entry _Z{SYMBOL}x(\n\tfma.rn.f32 \t%f1, %f2, %f3;\n"
+    text = (
+        "\n.visible .entry _Zadvancex(\n\tfma.rn.f32 \t%f1, %f2, %f3;\n\tmul.wide.u32 \t%r;\n"
+        "\tbar.sync \t0;\n"
+    )
     assert faults(text, "float32") == set()
-    assert faults(text.replace(SYMBOL, "other"), "float32") == {"no kernel"}
+    assert faults(text.replace("advance", "other"), "float32") == {"no kernel"}
+    assert faults(text.replace("bar.sync", ""), "float32") == {"no meeting of threads"}
+    assert faults(text.replace("mul.wide", ""), "float32") == {"no noise"}
     for line in (
         "cvt.f64.f32 %fd1, %f1;",
         "cvt.rn.f32.f64 %f1, %fd1;",
@@ -136,3 +211,12 @@ def test_what_the_checker_looks_for() -> None:
     ):
         assert faults(f"{text}\t{line}\n", "float32") == {line.split()[0]}
     assert faults(f"{text}\tcall.uni (retval0), \n", "float32") == {"call"}
+    for line in (".local .align 8 .b8 __local_depot0[64];", "st.local.f32 [%rd1], %f1;"):
+        assert faults(f"{text}\t{line}\n", "float32") == {"local memory"}
+
+
+def test_what_does_not_fit_registers_is_seen() -> None:
+    """The mutant: 3000 workers on 512 threads, which have 128 registers each."""
+    recipe, shape = recipe_of("cosine", 3000, 64), (3000, 64)
+    text = compiled(recipe, Variant("stem", 0, "float32"), KERNELS[0], *shape)
+    assert machine_code(text).spilled > 0

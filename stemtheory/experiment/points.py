@@ -258,7 +258,8 @@ def _on_its_engine(
     UsageError
         If the fused engine was asked for and cannot run the cell.
     """
-    if method.engine == "auto" and T * replicates * task.K * task.dim < fused.AUTO_WORK:
+    small = T * replicates * task.K * task.dim < fused.AUTO_WORK
+    if method.engine == "auto" and (small or method.backend != "numpy"):
         return on_arrays
     reason = _no_kernel(method, task, T)
     if reason is None:
@@ -274,6 +275,5 @@ def _no_kernel(method: Method, task: Task, T: int) -> str | None:
         task.load(),
         ALGORITHMS[method.algorithm].make(method.sync, method.sync_batch, own),
         T,
-        on_host=method.backend == "numpy",
         per_sample=method.per_sample,
     )

@@ -234,9 +234,11 @@ def this_machine() -> Machine:
 
 def _refuse_uncompiled(missing: list[Cell], path: Path) -> None:
     """Refuse cells of the fused engine where it is missing, before any of them fails."""
-    if not any(cell.method.engine == "fused" for cell in missing):
-        return
-    if reason := fused.missing():
+    backends = {cell.method.backend for cell in missing if cell.method.engine == "fused"}
+    reason = fused.missing() if "numpy" in backends else None
+    if backends - {"numpy"}:
+        reason = reason or fused.missing_for_device()
+    if reason:
         raise UsageError(
             f"large cells of {path} are for the fused engine, but {reason}: install it, or start"
             " another store."

@@ -1,7 +1,8 @@
 """The fused engine: the array engine's recursion as one compiled kernel, noise included.
 
 For separable problems under STEM (every reading), FedAvg, of which minibatch SGD is a setting, and
-SCAFFOLD (both options) where every worker takes part.
+SCAFFOLD (both options) where every worker takes part; on a processor, or, where it is asked for, on
+a CUDA device.
 This module decides whether the engine can be used, and imports no compiler until it is.
 """
 
@@ -33,6 +34,8 @@ About where the array engine takes as long (6 s) as compiling once and running f
 def choose(engine: str, plan: Plan, replicates: int, noise_source: str = "device") -> str:
     """Return ``array`` or ``fused`` for a run; ``auto`` depends on the run's size and on numba.
 
+    On a device ``auto`` is the array engine: the compiled kernels were never seen on one.
+
     Raises
     ------
     UsageError
@@ -42,12 +45,12 @@ def choose(engine: str, plan: Plan, replicates: int, noise_source: str = "device
         return engine
     reason = obstacle(plan, noise_source)
     if engine == "fused":
-        reason = reason or missing()
+        reason = reason or (missing() if plan.backend.on_host else missing_for_device())
         if reason:
             raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
         return engine
     work = plan.sizes.T * replicates * plan.problem.K * plan.problem.dim
-    if reason or work < AUTO_WORK:
+    if reason or work < AUTO_WORK or not plan.backend.on_host:
         return "array"
     return "array" if _say_missing() else "fused"
 
@@ -56,21 +59,21 @@ def obstacle(plan: Plan, noise_source: str = "device") -> str | None:
     """Return why the fused engine cannot run a plan, whatever is installed, or None if it can."""
     if noise_source == "host":
         return "its noise is drawn inside the kernel, not on the host"
-    return unsuited(
-        plan.problem,
-        plan.algorithm,
-        plan.sizes.T,
-        on_host=plan.backend.on_host,
-        per_sample=plan.per_sample,
-    )
+    reason = unsuited(plan.problem, plan.algorithm, plan.sizes.T, per_sample=plan.per_sample)
+    return reason or (None if plan.backend.on_host else _too_wide(plan))
 
 
-def unsuited(
-    problem: Problem, algorithm: Algorithm, T: int, *, on_host: bool, per_sample: bool
-) -> str | None:
+def _too_wide(plan: Plan) -> str | None:
+    """Return why a device cannot run a plan: the threads of one block hold all workers."""
+    from stemtheory.fused.device_engine import layout_of
+
+    if layout_of(plan) is not None:
+        return None
+    return f"no block of a device's threads holds K = {plan.problem.K} workers"
+
+
+def unsuited(problem: Problem, algorithm: Algorithm, T: int, *, per_sample: bool) -> str | None:
     """Return why the fused engine cannot run so many steps of an algorithm, or None if it can."""
-    if not on_host:
-        return "it runs on the processor, and the backend is a device"
     if per_sample:
         return "it draws the mean of a minibatch at once, not sample by sample"
     if not isinstance(problem, Separable) or not problem.separable:
@@ -93,6 +96,22 @@ def missing() -> str | None:
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
             return "numba is not installed (pip install 'stemtheory[fast]')"
         return f"numba cannot be imported ({error})"
+    return None
+
+
+@functools.cache
+def missing_for_device() -> str | None:
+    """Return why nothing can be compiled for a CUDA device here, or None."""
+    try:
+        importlib.import_module("numba_cuda")
+        cuda = importlib.import_module("numba.cuda")
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in ("numba", "numba_cuda"):
+            name = str(error.name).replace("_", "-")
+            return f"{name} is not installed (pip install 'stemtheory[cuda13]', or cuda12)"
+        return f"numba-cuda cannot be imported ({error})"
+    if not cuda.is_available():
+        return f"numba-cuda finds no CUDA device ({cuda.cuda_error() or 'no driver'})"
     return None
 
 

@@ -43,9 +43,14 @@ class Checkpoint:
     every: float
     last: float = field(default_factory=time.monotonic)
 
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return time.monotonic() - self.last >= self.every
+
     def save(self, group: int, first: int, state: Any, done: Progress) -> None:
         """Write the state before iteration ``first`` of the group, if it is time."""
-        if time.monotonic() - self.last < self.every:
+        if not self.due:
             return
         part = self.path.with_name(f".{self.path.name}.part")
         try:

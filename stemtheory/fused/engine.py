@@ -20,6 +20,7 @@ import numpy as np
 
 from stemtheory.array_engine import Plan, Rows
 from stemtheory.fused.checkpoint import Checkpoint, identity
+from stemtheory.fused.device_engine import run_on_device
 from stemtheory.fused.progress import Progress
 from stemtheory.fused.recipe import Recipe, make_recipe
 from stemtheory.fused.source import load_kernel
@@ -117,6 +118,8 @@ def run_fused(
     UsageError
         If the file is of another run, or cannot be written.
     """
+    if not plan.backend.on_host:
+        return run_on_device(plan, replicates, checkpoint, save_every)
     runner = Runner(plan)
     n = min(replicates, threads or os.cpu_count() or 1)
     done = Progress.new(replicates, len(plan.record))

@@ -56,8 +56,11 @@ class Recipe:
         return tuple(p for p in (self.slope, self.push, self.fields) if p is not None)
 
 
-def make_recipe(problem: Separable) -> Recipe:
-    """Return the recipe of a separable problem; rows have shape (K, dim) in float64."""
+def make_recipe(problem: Separable, to_host: Callable[[Any], Any] = np.asarray) -> Recipe:
+    """Return the recipe of a separable problem; rows have shape (K, dim) in float64.
+
+    ``to_host`` brings the problem's arrays to the host, where they are on a device.
+    """
     scalars: list[float] = []
     rows: list[Any] = []
 
@@ -65,7 +68,8 @@ def make_recipe(problem: Separable) -> Recipe:
         where = []
         for value in arguments:
             if np.ndim(value):
-                full = np.broadcast_to(np.asarray(value, np.float64), (problem.K, problem.dim))
+                found = np.asarray(to_host(value), np.float64)
+                full = np.broadcast_to(found, (problem.K, problem.dim))
                 where.append(("W", len(rows)))
                 rows.append(full)
             else:

@@ -1,7 +1,8 @@
-"""What the text of a device's kernel computes: compiled for the processor, against NumPy."""
+"""The noise of a device's kernels, compiled for the processor, against that of the array engine."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,58 +10,64 @@ import pytest
 
 pytest.importorskip("numba", reason="the text is compiled by numba")
 
+from numba import njit
+
 from stemtheory import load_problem
-from stemtheory.fused.device import host_function
-from stemtheory.fused.recipe import Recipe, make_recipe
-from stemtheory.fused.source import CAPACITIES
+from stemtheory.fused.device_build import Machine, Variant, assemble
+from stemtheory.fused.device_layout import Layout
+from stemtheory.fused.elementary import OPTIONS, fma
+from stemtheory.fused.normals import BOX_MULLER
+from stemtheory.fused.recipe import make_recipe
 from stemtheory.philox import normals
-from stemtheory.separable import Separable
 
-KEY, T, REPLICATE, PURPOSE = (0x12345678, 0x9ABCDEF0), 70_001, 13, 1
-K, DIM, B = 3, 700, 4.0
-
-
-def _laid_out(recipe: Recipe, dtype: str) -> Any:
-    """Return the rows of arguments chunk by chunk, as the kernels expect them."""
-    C = CAPACITIES[dtype]
-    chunks, rows = -(-K * DIM // C), max(1, len(recipe.rows))
-    laid = np.full((chunks, rows, C + 64), np.nan, dtype)
-    for r, row in enumerate(recipe.rows):
-        padded = np.zeros(chunks * C)
-        padded[: K * DIM] = row.ravel()
-        laid[:, r, :C] = padded.reshape(chunks, C)
-    return laid.ravel()
+KEY, T, REPLICATE, PURPOSE, B = (0x12345678, 0x9ABCDEF0), 70_001, 13, 1, 4.0
+ERRORS = {"float64": 1e-14, "float32": 1e-6}
 
 
-def _drawn(recipe: Recipe, x: Any, dtype: str, replicate: int = REPLICATE) -> Any:
-    """Return the sampled gradient of every element, as one thread after another computes it."""
-    drawn, scalar = host_function(recipe, dtype), getattr(np, dtype)
-    W, P = _laid_out(recipe, dtype), tuple(scalar(value) for value in recipe.scalars)
-    words = tuple(np.uint32(word) for word in (T, replicate, PURPOSE, *KEY))
-    flat = x.ravel().astype(dtype)
-    values = [drawn(np.uint32(e), flat[e], P, W, *words, scalar(-2 / B)) for e in range(x.size)]
-    assert {type(value) for value in values} <= {float, np.dtype(dtype).type}
-    return np.array(values).reshape(x.shape)
+def drawn(noise: str, layout: Layout, K: int, dim: int, dtype: str) -> Any:
+    """Return what the units of a layout draw, shape (M, K, dim), and how often each element is."""
+    recipe = replace(make_recipe(load_problem("cosine", K=K, dim=dim, noise=noise)), rows=())  # type: ignore[arg-type]
+    names = {"cuda": None, "fma": fma, "box_muller": BOX_MULLER[dtype]}
+    compiled = njit(**OPTIONS)
+    machine = Machine(names, compiled, compiled)
+    text = assemble(recipe, Variant("fedavg", 0, dtype), layout, machine)
+    draw, worker, coordinate = text["draw"], text["worker"], text["coordinate"]
+    M, U = recipe.terms, layout.unit
+    address = tuple(np.uint32(word) for word in (T, REPLICATE, PURPOSE, *KEY))
+    found, seen = np.full((M, K, dim), np.nan), np.zeros((K, dim), int)
+    Z = np.empty(M * layout.elements, dtype)
+    for unit in range(layout.per * layout.L):
+        for column in range(layout.columns):
+            here = (np.uint64(0), np.uint64(column), np.uint64(K), np.uint64(dim))
+            draw(Z, np.uint64(unit), here, address, text["Scalar"](-2 / B))
+            for i in range(U):
+                k = int(worker(np.uint64(unit), np.uint64(i)))
+                j = int(coordinate(np.uint64(column), np.uint64(i)))
+                if k < K and j < dim:
+                    found[:, k, j] = Z[i :: layout.elements]
+                    seen[k, j] += 1
+    return found, seen
 
 
 @pytest.mark.parametrize(
-    ("family", "dials", "dtype", "error"),
+    ("noise", "shape", "layout", "dtype"),
     [
-        ("cosine", {"noise": "modulated", "heterogeneity": "tilt"}, "float64", 1e-13),
-        ("corridor", {"noise": "phase", "spectrum": 9.0}, "float32", 1e-5),
+        ("modulated", (3, 64), Layout(16, 3, 1, 4, 1, 1, 16), "float32"),
+        ("modulated", (3, 32), Layout(16, 2, 2, 2, 1, 1, 16), "float64"),
+        ("modulated", (9, 8), Layout(8, 4, 1, 1, 4, 2, 8), "float64"),
+        ("modulated", (5, 3), Layout(3, 5, 1, 1, 1, 1, 3), "float32"),
+        ("phase", (3, 32), Layout(16, 3, 1, 2, 1, 1, 16), "float64"),
+        ("phase", (5, 4), Layout(4, 8, 1, 1, 2, 4, 4), "float32"),
+        ("phase", (5, 5), Layout(5, 5, 1, 1, 1, 1, 5), "float64"),
     ],
 )
-def test_the_addresses_are_those_of_the_array_engine(
-    family: str, dials: dict[str, Any], dtype: str, error: float
+def test_every_shape_of_unit_draws_the_numbers_of_the_array_engine(
+    noise: str, shape: tuple[int, int], layout: Layout, dtype: str
 ) -> None:
-    """Over several chunks, with one field and with two; another replicate is told apart."""
-    problem = load_problem(family, K=K, dim=DIM, zeta=1.0, sigma=20.0, **dials)
-    assert isinstance(problem, Separable)
-    x = np.random.Generator(np.random.SFC64(3)).standard_normal((K, DIM)).astype(dtype)
-    force, *fields = problem.evaluate(x.astype(np.float64))
-    xi = normals(KEY, T, REPLICATE, PURPOSE, (len(fields), K, DIM)) / np.sqrt(B)
-    expected = force + sum(n * z for n, z in zip(fields, xi, strict=True))
-    recipe = make_recipe(problem)
-    assert np.abs(_drawn(recipe, x, dtype) - expected).max() < error * np.abs(expected).max()
-    other = _drawn(recipe, x, dtype, REPLICATE + 1)
-    assert np.abs(other - expected).max() > 0.1 * np.abs(expected).max()
+    K, dim = shape
+    found, seen = drawn(noise, layout, K, dim, dtype)
+    expected = normals(KEY, T, REPLICATE, PURPOSE, found.shape) / np.sqrt(B)
+    assert (seen == 1).all()
+    assert np.abs(found - expected).max() < ERRORS[dtype] * np.abs(expected).max()
+    other = normals(KEY, T, REPLICATE + 1, PURPOSE, found.shape) / np.sqrt(B)
+    assert np.abs(found - other).min(axis=0).max() > 0.1
