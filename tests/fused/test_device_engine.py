@@ -239,9 +239,7 @@ def test_memory_that_runs_out_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -
         raise OutOfMemoryError("Out of memory")
 
     monkeypatch.setattr(device_engine.DeviceRunner, "advance", full)
-    with pytest.raises(
-        UsageError, match=r"2 replicates of K = 2 .* memory of fake device: lower"
-    ):
+    with pytest.raises(UsageError, match=r"2 replicates of K = 2 .* memory of fake device: lower"):
         run(load_problem("cosine", K=2, dim=2), device=Device())
 
 
