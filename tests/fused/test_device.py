@@ -1,7 +1,10 @@
-"""The noise of a device's kernels, compiled for the processor, against that of the array engine."""
+"""The device's text by other means: its noise compiled for the processor, all of it simulated."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +16,14 @@ pytest.importorskip("numba", reason="the text is compiled by numba")
 from numba import njit
 
 from stemtheory import load_problem
+from stemtheory.algorithms.stem import READINGS
 from stemtheory.fused.device_build import Machine, Variant, assemble
 from stemtheory.fused.device_layout import Layout
 from stemtheory.fused.elementary import OPTIONS, fma
 from stemtheory.fused.normals import BOX_MULLER
 from stemtheory.fused.recipe import make_recipe
 from stemtheory.philox import normals
+from tests.sources import ROOT
 
 KEY, T, REPLICATE, PURPOSE, B = (0x12345678, 0x9ABCDEF0), 70_001, 13, 1, 4.0
 ERRORS = {"float64": 1e-14, "float32": 1e-6}
@@ -71,3 +76,19 @@ def test_every_shape_of_unit_draws_the_numbers_of_the_array_engine(
     assert np.abs(found - expected).max() < ERRORS[dtype] * np.abs(expected).max()
     other = normals(KEY, T, REPLICATE + 1, PURPOSE, found.shape) / np.sqrt(B)
     assert np.abs(found - other).min(axis=0).max() > 0.1
+
+
+def test_numbas_own_simulator_of_cuda_agrees() -> None:
+    """Every reading and algorithm in another process, which must be told before numba is loaded."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fused.numba_simulator"],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    if "No module named 'numba.cuda" in done.stderr:
+        pytest.skip("this numba has no simulator of CUDA")
+    assert done.returncode == 0, done.stderr
+    found = dict(line.split("\t") for line in done.stdout.splitlines())
+    assert len(found) == len(READINGS) + 4
+    for name, difference in found.items():
+        assert float(difference) < (2e-6 if name == "fedavg" else 1e-13), name
