@@ -1,8 +1,12 @@
 """Compare a CUDA device with NumPy on every problem and reading, and run the tests marked gpu.
 
-The noise is drawn on the host, so both see the same numbers; what is left is the order of sums and
+The array engine's noise is drawn on the host, the fused engine's in its kernel at the addresses of
+``noise_source="philox"``, so both sides see the same numbers; what is left is the order of sums and
 the last bit of sin, cos, exp. Written to benchmarks/results/gpu-CARD.json: card, versions, worst
-relative differences, seconds. Where there is no device it says why and exits with 0.
+relative differences, seconds, and nanoseconds per worker-coordinate-step of the fused engine on
+the device, beside the array engine there and the fused engine of the processor. Where there is no
+device it says why and exits with 0; without numba-cuda the fused engine is left out, and why is
+written down.
 
     python benchmarks/gpu_check.py [--folder benchmarks/results] [--no-tests]
 """
@@ -10,6 +14,7 @@ relative differences, seconds. Where there is no device it says why and exits wi
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
 import platform
 import re
@@ -21,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory import load_problem, simulate
+from stemtheory import fused, load_problem, simulate
 from stemtheory.algorithms.stem import READINGS
 from stemtheory.backend import Backend, resolve, unavailable
 from stemtheory.catalogue import names
@@ -33,6 +38,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "fedavg": {"algorithm": "fedavg"},
     **{reading: {"sync": reading} for reading in READINGS},
     "sync batch": {"sync_batch": 3},
+}
+SEPARABLE = ("cauchy", "corridor", "cosine", "geman_mcclure", "quadratic", "welsch")
+SHAPES = ((5, 12), (9, 8), (3, 64), (70, 32))  # K, dim: each shape of unit, one or several a thread
+EVERY_VARIANT = {
+    **VARIANTS,
+    "scaffold I": {"algorithm": "scaffold", "algorithm_options": {"option": "I"}},
+    "scaffold II": {"algorithm": "scaffold", "algorithm_options": {"option": "II"}},
+}
+RATE_STEPS = {  # of each engine, so that a run takes a fraction of a second or more
+    "fused on the device": {"small": 65536, "medium": 16384, "large": 1024},
+    "array on the device": {"small": 512, "medium": 512, "large": 64},
+    "fused on the processor": {"small": 16384, "medium": 1024, "large": 32},
 }
 LIMITS = {"float64": 1e-9, "float32": 1e-3}  # worst relative difference of ||grad f(xbar_t)||^2
 
@@ -59,6 +76,72 @@ def compare(backend: Backend) -> list[dict[str, Any]]:
         for variant, options in VARIANTS.items()
         for dtype in LIMITS
     ]
+
+
+def fused_difference(
+    backend: Backend, name: str, shape: tuple[int, int], variant: dict[str, Any], dtype: str
+) -> float:
+    """Return the worst relative difference of the device's fused engine from NumPy's arrays."""
+    problem = load_problem(name, K=shape[0], dim=shape[1])
+    options = {**SETTINGS, **variant, "dtype": dtype, "record_every": 1, "noise_source": "philox"}
+    ours = simulate(problem, backend=backend, engine="fused", **options).series
+    reference = simulate(problem, backend="numpy", engine="array", **options).series
+    return float(np.max(np.abs(ours - reference) / np.max(reference, axis=0)))
+
+
+def compare_fused(backend: Backend) -> list[dict[str, Any]]:
+    """Return rows for every problem, for every shape of unit and for every variant."""
+    few = {name: EVERY_VARIANT[name] for name in ("literal", "fedavg", "scaffold II")}
+    cases = [(name, SHAPES[0], variant) for name in SEPARABLE for variant in few]
+    cases += [("cosine", shape, "literal") for shape in SHAPES[1:]]
+    cases += [("cosine", SHAPES[0], variant) for variant in EVERY_VARIANT if variant not in few]
+    return [
+        {
+            "problem": name,
+            "shape": shape,
+            "variant": variant,
+            "dtype": dtype,
+            "difference": fused_difference(backend, name, shape, EVERY_VARIANT[variant], dtype),
+        }
+        for name, shape, variant in cases
+        for dtype in LIMITS
+    ]
+
+
+def rates(backend: Backend) -> list[dict[str, Any]]:
+    """Return wall nanoseconds per worker-coordinate-step by size, dtype and engine."""
+    from _common import ETA, SIZES, A, I, problem  # beside this script
+
+    where = {
+        "fused on the device": {"backend": backend, "engine": "fused"},
+        "array on the device": {"backend": backend, "engine": "array"},
+        "fused on the processor": {"backend": "numpy", "engine": "fused"},
+    }
+    rows = []
+    for size, (R, K, dim) in SIZES.items():
+        for dtype in LIMITS:
+            row: dict[str, Any] = {"size": size, "dtype": dtype}
+            for name, own in where.items():
+                T, spent = RATE_STEPS[name][size], 0.0
+                for _ in range(2):  # the first one compiles
+                    start = time.perf_counter()
+                    simulate(
+                        problem(size, "modulated"), T=T, b=1, I=I, replicates=R, dtype=dtype,
+                        schedule="constant", schedule_options={"eta": ETA, "a": A}, **own,
+                    )  # fmt: skip
+                    spent = time.perf_counter() - start
+                row[name] = float(f"{1e9 * spent / (T * R * K * dim):.4g}")
+            rows.append(row)
+    return rows
+
+
+def check_fused(backend: Backend) -> dict[str, Any]:
+    """Return the fused engine's part of the report, or why there is none."""
+    reason = fused.missing_for_device() or fused.missing()
+    if reason:
+        return {"left_out": reason}
+    rows = compare_fused(backend)
+    return {"worst": worst(rows), "ns_per_wcs": rates(backend), "rows": rows}
 
 
 def worst(rows: list[dict[str, Any]]) -> dict[str, float]:
@@ -88,7 +171,15 @@ def versions(cupy: Any) -> dict[str, Any]:
         "cupy": cupy.__version__,
         "cuda": runtime.runtimeGetVersion(),
         "driver": runtime.driverGetVersion(),
+        **{name: _version(name) for name in ("numba", "numba-cuda", "cuda-bindings")},
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "absent"
 
 
 def run_tests() -> dict[str, Any]:
@@ -120,6 +211,7 @@ def main() -> int:
             str(n): {"cupy": seconds(backend, n), "numpy": seconds(resolve("numpy"), n)}
             for n in (32, 1024)
         },
+        "fused": check_fused(backend),
         "tests": None if args.no_tests else run_tests(),
         "rows": rows,
     }
@@ -127,8 +219,11 @@ def main() -> int:
     slug = re.sub(r"[^a-z0-9]+", "-", backend.device.lower()).strip("-")
     path = args.folder / f"gpu-{slug}.json"
     path.write_text(json.dumps(report, indent=1) + "\n")
-    print(json.dumps({key: report[key] for key in ("card", "worst", "seconds", "tests")}, indent=1))
-    agreed = all(report["worst"][dtype] <= limit for dtype, limit in LIMITS.items())
+    shown = {key: report[key] for key in ("card", "worst", "seconds", "tests")}
+    shown["fused"] = {key: value for key, value in report["fused"].items() if key != "rows"}
+    print(json.dumps(shown, indent=1))
+    found = [report["worst"], report["fused"].get("worst", {})]
+    agreed = all(value <= LIMITS[dtype] for part in found for dtype, value in part.items())
     return 0 if agreed and (args.no_tests or report["tests"]["exit_code"] == 0) else 1
 
 

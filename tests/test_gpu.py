@@ -2,14 +2,18 @@
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stemtheory import load_problem, simulate
+from stemtheory import fused, load_problem, simulate
+from stemtheory.algorithms.stem import READINGS
 from stemtheory.backend import Backend, resolve, unavailable
 from stemtheory.catalogue import names
+from stemtheory.fused import device_engine
+from stemtheory.fused.checkpoint import Checkpoint
 from stemtheory.streams import REPLICATE_BLOCK, NoiseKey
 from stemtheory.trace import Trace
 from tests.test_fake_device import ENGINE_NAMES, VARIANTS
@@ -140,3 +144,137 @@ def test_float32_stays_float32(gpu: Backend) -> None:
         assert noise.dtype == kind
         assert problem.stochastic_gradient(x, noise).dtype == kind
         assert problem.full_gradient(x).dtype == kind
+
+
+# -- the compiled kernels
+
+
+@pytest.fixture
+def compiler(gpu: Backend) -> Backend:
+    reason = fused.missing_for_device()
+    if reason:
+        pytest.skip(reason)
+    return gpu
+
+
+def both_engines(gpu: Backend, problem: Any, algorithm: str = "stem", **more: Any) -> list[Trace]:
+    """The fused engine on the device and the array engine of NumPy, on identical noise."""
+    options: dict[str, Any] = {"T": 48, "b": 2, "I": 4, "replicates": 11, "record_every": 1}
+    options |= {"noise_source": "philox", **more}
+    return [
+        simulate(problem, algorithm, backend=gpu, engine="fused", **options),
+        simulate(problem, algorithm, backend="numpy", engine="array", **options),
+    ]
+
+
+def assert_close(ours: Trace, reference: Trace, dtype: str) -> None:
+    assert ours.counts == reference.counts
+    assert ours.settings["engine"] == "fused"
+    scale = reference.series.max(axis=0)
+    assert np.all(np.abs(ours.series - reference.series) <= LIMITS[dtype] * scale)
+    np.testing.assert_allclose(ours.grad_sq, ours.series.mean(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", LIMITS)
+@pytest.mark.parametrize("sync", READINGS)
+def test_compiled_readings_agree_with_numpy(compiler: Backend, sync: str, dtype: str) -> None:
+    problem = load_problem("cosine", K=5, dim=12)
+    assert_close(*both_engines(compiler, problem, sync=sync, sync_batch=3, dtype=dtype), dtype)
+
+
+@pytest.mark.parametrize("dtype", LIMITS)
+@pytest.mark.parametrize("option", ["I", "II"])
+def test_compiled_scaffold_agrees_with_numpy(compiler: Backend, option: str, dtype: str) -> None:
+    own = {"option": option, "server_step": 0.7}
+    problem = load_problem("cosine", K=9, dim=8)
+    traces = both_engines(compiler, problem, "scaffold", algorithm_options=own, dtype=dtype)
+    assert_close(*traces, dtype)
+
+
+@pytest.mark.parametrize("dtype", LIMITS)
+@pytest.mark.parametrize("noise", ["modulated", "phase"])
+@pytest.mark.parametrize(("K", "dim"), [(1, 1), (70, 3), (9, 8), (16, 64), (3, 160), (300, 64)])
+def test_compiled_shapes_agree_with_numpy(
+    compiler: Backend, K: int, dim: int, noise: str, dtype: str
+) -> None:
+    """Units of every shape, idle threads, several units a thread, several tiles, 300 threads."""
+    own = {"heterogeneity": "none", "zeta": 0} if K == 1 else {"heterogeneity": "tilt"}
+    problem = load_problem("corridor", K=K, dim=dim, noise=noise, spectrum=9.0, **own)
+    for algorithm in ("stem", "fedavg"):
+        traces = both_engines(compiler, problem, algorithm, dtype=dtype, replicates=3)
+        assert_close(*traces, dtype)
+
+
+def compiled_run(gpu: Backend, **options: Any) -> Trace:
+    return device_run(gpu, engine="fused", **options)
+
+
+def test_compiled_runs_repeat_to_the_last_bit(compiler: Backend) -> None:
+    """A race would show here sooner or later: 43 replicates, 600 steps, ten times."""
+    first = compiled_run(compiler)
+    assert all(same(first, compiled_run(compiler)) for _ in range(9))
+    assert first.mean_grad_sq != compiled_run(compiler, seed=1).mean_grad_sq
+
+
+def test_segments_and_groups_of_compiled_runs_change_no_bit(
+    compiler: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = compiled_run(compiler)
+    monkeypatch.setattr(device_engine, "MOST_STEPS", 37)
+    monkeypatch.setattr(device_engine, "STATE_BYTES", 1)
+    assert same(whole, compiled_run(compiler))
+
+
+def test_compiled_runs_follow_the_stream_of_cupy(compiler: Backend) -> None:
+    whole = compiled_run(compiler)
+    with compiler.xp.cuda.Stream(non_blocking=True):
+        assert same(whole, compiled_run(compiler))
+
+
+def test_a_compiled_run_is_resumed(
+    compiler: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, path, saves = compiled_run(compiler), tmp_path / "run.npz", [0]
+    original = Checkpoint.save
+
+    def save(self: Checkpoint, *args: Any) -> None:
+        original(self, *args)
+        saves[0] += 1
+        if saves[0] == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(device_engine, "MOST_STEPS", 37)
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "due", True)
+        patch.setattr(Checkpoint, "save", save)
+        with pytest.raises(KeyboardInterrupt):
+            compiled_run(compiler, checkpoint=path)
+    assert same(whole, compiled_run(compiler, checkpoint=path))
+
+
+def test_a_compiled_run_that_diverges(compiler: Backend) -> None:
+    problem = load_problem("quadratic", K=2, dim=1, noise="multiplicative", L=4.0, zeta=0)
+    options: dict[str, Any] = {"T": 160, "I": 2, "b": 1, "replicates": 6, "dtype": "float32"}
+    options |= {"schedule": "constant", "schedule_options": {"eta": 0.7, "a": 1.0}}
+    ours, reference = both_engines(compiler, problem, **options)
+    lost = reference.diverged_at > 0
+    assert 0 < lost.sum() < 6
+    np.testing.assert_array_equal(ours.diverged_at > 0, lost)
+    np.testing.assert_array_equal(np.isnan(ours.grad_sq), lost)
+    assert np.abs(ours.diverged_at - reference.diverged_at).max() <= 2
+
+
+def test_many_compiled_replicates_have_the_law_of_the_array_engine(compiler: Backend) -> None:
+    """Means over 4096 replicates, each with its own noise: |z| < 4 (false alarm 6e-5)."""
+    problem = load_problem("cosine", K=4, dim=32)
+    options: dict[str, Any] = {"T": 256, "b": 1, "I": 4, "replicates": 4096, "dtype": "float32"}
+    traces = [
+        simulate(problem, backend=compiler, engine=engine, **options)
+        for engine in ("array", "fused")
+    ]
+    (a, ea), (b, eb) = ((t.mean_grad_sq, t.stderr) for t in traces)
+    assert a is not None
+    assert b is not None
+    assert ea is not None
+    assert eb is not None
+    assert abs(a - b) < 4 * math.hypot(ea, eb)

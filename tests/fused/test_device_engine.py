@@ -6,6 +6,8 @@ account in ``tests/test_ptx.py``, a device itself in ``tests/test_gpu.py``.
 
 from __future__ import annotations
 
+import dataclasses
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -21,6 +23,7 @@ from stemtheory.fused import checkpoint, device_engine
 from stemtheory.fused.device_build import Variant
 from tests.fake_device import Device, OutOfMemoryError, fake_backend
 from tests.fused.simulated import RaceError, SimulatedKernels, simulated_kernels
+from tests.sources import ROOT
 
 SETTINGS: dict[str, Any] = {"T": 12, "b": 2, "I": 4, "replicates": 2, "record_every": 1}
 STEPS = {"stem": {"eta": 0.05, "a": 0.1}}
@@ -271,6 +274,20 @@ def test_what_is_missing_for_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_too_many_workers_are_refused() -> None:
     with pytest.raises(UsageError, match="no block of a device's threads holds K = 20000 workers"):
         run(load_problem("cosine", K=20_000, dim=1), device=Device())
+
+
+@pytest.mark.usefixtures("made")
+def test_the_comparison_script_finds_a_wrong_device_and_no_other() -> None:
+    script = runpy.run_path(str(ROOT / "benchmarks" / "gpu_check.py"))
+    script["SETTINGS"].update(T=8, replicates=2)
+    for dtype, limit in script["LIMITS"].items():
+        for variant in ("average-both", "scaffold II"):
+            case = ("cosine", (3, 3), script["EVERY_VARIANT"][variant], dtype)
+            right = script["fused_difference"](fake_backend(Device()), *case)
+            assert right < limit
+        own = fake_backend(Device())
+        wrong = dataclasses.replace(own, to_host=lambda array: array.get() * 1.01)
+        assert script["fused_difference"](wrong, *case) > limit
 
 
 # -- mutants of the kernel
