@@ -167,7 +167,8 @@ def both_engines(gpu: Backend, problem: Any, algorithm: str = "stem", **more: An
     ]
 
 
-def assert_close(ours: Trace, reference: Trace, dtype: str) -> None:
+def assert_close(traces: list[Trace], dtype: str) -> None:
+    ours, reference = traces
     assert ours.counts == reference.counts
     assert ours.settings["engine"] == "fused"
     scale = reference.series.max(axis=0)
@@ -179,7 +180,8 @@ def assert_close(ours: Trace, reference: Trace, dtype: str) -> None:
 @pytest.mark.parametrize("sync", READINGS)
 def test_compiled_readings_agree_with_numpy(compiler: Backend, sync: str, dtype: str) -> None:
     problem = load_problem("cosine", K=5, dim=12)
-    assert_close(*both_engines(compiler, problem, sync=sync, sync_batch=3, dtype=dtype), dtype)
+    traces = both_engines(compiler, problem, sync=sync, sync_batch=3, dtype=dtype)
+    assert_close(traces, dtype)
 
 
 @pytest.mark.parametrize("dtype", LIMITS)
@@ -188,7 +190,7 @@ def test_compiled_scaffold_agrees_with_numpy(compiler: Backend, option: str, dty
     own = {"option": option, "server_step": 0.7}
     problem = load_problem("cosine", K=9, dim=8)
     traces = both_engines(compiler, problem, "scaffold", algorithm_options=own, dtype=dtype)
-    assert_close(*traces, dtype)
+    assert_close(traces, dtype)
 
 
 @pytest.mark.parametrize("dtype", LIMITS)
@@ -202,7 +204,7 @@ def test_compiled_shapes_agree_with_numpy(
     problem = load_problem("corridor", K=K, dim=dim, noise=noise, spectrum=9.0, **own)
     for algorithm in ("stem", "fedavg"):
         traces = both_engines(compiler, problem, algorithm, dtype=dtype, replicates=3)
-        assert_close(*traces, dtype)
+        assert_close(traces, dtype)
 
 
 def compiled_run(gpu: Backend, **options: Any) -> Trace:

