@@ -1,7 +1,8 @@
 """Every separable problem compiled for a CUDA device, without one: PTX, then machine code.
 
-Nothing runs here. What the same text computes is tested in ``tests/fused/test_device.py`` and, as
-a whole, in a simulated device, in ``tests/fused/test_device_engine.py``.
+No device runs here. Some of the PTX is executed in Python, instruction by instruction, against the
+array engine (``ptx_machine``); the text that it is compiled from is tested at greater length in
+``tests/fused/test_device_engine.py``.
 """
 
 from __future__ import annotations
@@ -138,7 +139,6 @@ def test_every_reading(reading: int) -> None:
         ("quadratic", {"noise": "multiplicative", "heterogeneity": "tilt"}, (5, 3), "float64"),
         ("cosine", {"zeta": 0.0, "spectrum": 9.0}, (100, 1024), "float32"),
         ("cosine", {"zeta": 0.0}, (100, 1024), "float64"),
-        ("corridor", {}, (8, 16), "float32"),
     ],
 )
 def test_other_noises_pushes_and_sizes(
