@@ -41,16 +41,17 @@ def choose(engine: str, plan: Plan, replicates: int, noise_source: str = "device
     UsageError
         If ``fused`` was asked for and cannot run this.
     """
-    if engine == "array":
-        return engine
+    on_host = plan.backend.on_host
+    if engine == "array" or (engine == "auto" and not on_host):
+        return "array"
     reason = obstacle(plan, noise_source)
     if engine == "fused":
-        reason = reason or (missing() if plan.backend.on_host else missing_for_device())
+        reason = reason or (missing() if on_host else missing_for_device())
         if reason:
             raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
         return engine
     work = plan.sizes.T * replicates * plan.problem.K * plan.problem.dim
-    if reason or work < AUTO_WORK or not plan.backend.on_host:
+    if reason or work < AUTO_WORK:
         return "array"
     return "array" if _say_missing() else "fused"
 

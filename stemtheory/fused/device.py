@@ -90,8 +90,10 @@ def load_kernels(recipe: Recipe, variant: Variant, layout: Layout, cupy: Any) ->
     cuda = _cuda()
     cuda.select_device(int(cupy.cuda.Device().id))
     names = assemble(recipe, variant, layout, machine(variant.dtype))
-    advancing = cuda.jit(launch_bounds=layout.threads)(names["advance"])
-    return CudaKernels(layout, cupy, advancing, cuda.jit(names["keep_book"]))
+    compile_kernel = functools.partial(cuda.jit, lto=False)  # what runs is what ``ptx`` returns
+    advancing = compile_kernel(names["advance"], launch_bounds=layout.threads)
+    booking = compile_kernel(names["keep_book"], launch_bounds=BOOK_THREADS)
+    return CudaKernels(layout, cupy, advancing, booking)
 
 
 def machine(dtype: str) -> Machine:

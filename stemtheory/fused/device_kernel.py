@@ -160,9 +160,9 @@ def advance(
     load(W, ARGUMENTS, rows, ZERO, here)
     steps, turn = Size(eta.size), ZERO
     for i in range(steps):
-        t = first + i
-        closes = t % I == ZERO
-        if t % I == ONE % I:  # workers agree
+        t = Word(first + i)
+        closes = t % Word(I) == Word(0)
+        if t % Word(I) == Word(1) % Word(I):  # workers agree
             for a in range(ACROSS):
                 X[a] = S[a]
         else:
@@ -174,7 +174,7 @@ def advance(
         waiting = i % STRETCH
         if lane == ZERO:
             norms[waiting * (J + ONE) + slot] = squared_norm(X, P, rows, here)
-        noise = ((Word(t), Word(replicate + r), purpose[i], key[0], key[1]),
+        noise = ((t, Word(replicate + r), purpose[i], key[0], key[1]),
                  Scalar(-2) * scale[i] * scale[i])  # fmt: skip
         if (AVERAGE_FIRST or AVERAGE_BOTH) and closes:
             move(S, ZERO, STRIDE, eta[i])

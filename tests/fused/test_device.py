@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numba import njit
 
 from stemtheory import load_problem
 from stemtheory.algorithms.stem import READINGS
+from stemtheory.fused import device
 from stemtheory.fused.device_build import Machine, Variant, assemble
 from stemtheory.fused.device_layout import Layout
 from stemtheory.fused.elementary import OPTIONS, fma
@@ -92,3 +94,33 @@ def test_numbas_own_simulator_of_cuda_agrees() -> None:
     assert len(found) == len(READINGS) + 4
     for name, difference in found.items():
         assert float(difference) < (2e-6 if name == "fedavg" else 1e-13), name
+
+
+class Recorder:
+    """A kernel that notes how it is launched."""
+
+    def __init__(self) -> None:
+        self.launches: list[tuple[Any, ...]] = []
+
+    def __getitem__(self, configuration: Any) -> Any:
+        return lambda *arguments: self.launches.append((configuration, arguments))
+
+
+def test_launches_take_arrays_of_cupy_on_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays are wrapped without waiting for their stream: the launch is queued on it."""
+    numba_cuda = SimpleNamespace(
+        as_cuda_array=lambda x, sync: ("wrapped", x, sync),
+        external_stream=lambda pointer: ("stream", pointer),
+    )
+    monkeypatch.setattr(device, "_cuda", lambda: numba_cuda)
+    array, scalar = SimpleNamespace(__cuda_array_interface__={}), np.float32(2)
+    layout = Layout(4, 3, 1, 1, 1, 1, 4)
+    for pointer, stream in ((0, 0), (7, ("stream", 7))):
+        current = SimpleNamespace(get_current_stream=lambda p=pointer: SimpleNamespace(ptr=p))
+        advancing, booking = Recorder(), Recorder()
+        kernels = device.CudaKernels(layout, SimpleNamespace(cuda=current), advancing, booking)
+        kernels.advance(5, array, (scalar,))
+        kernels.keep_book(65, array, scalar)
+        wrapped = ("wrapped", array, False)
+        assert advancing.launches == [((5, (4, 3), stream), (wrapped, (scalar,)))]
+        assert booking.launches == [((2, 64, stream), (wrapped, scalar))]
