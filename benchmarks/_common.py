@@ -81,19 +81,23 @@ def own_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]
     )  # fmt: skip
     runner = Runner(plan)
     draw, C, M = runner.module.draw, np.uint64(runner.module.CAPACITY), np.uint64(TERMS[noise])
-    n, block, one = np.uint64(K * dim), np.uint64(64), runner.scalar(1)
+    n, block, pair, one = (np.uint64(number) for number in (K * dim, 64, 128, 1))
+    purpose, scale = np.ones(T, np.uint32), np.ones(T, dtype)
 
     @njit(nogil=True, error_model="numpy")
-    def fill(Z: Any, R: Any, T: Any, key: Any) -> None:
+    def fill(Z: Any, R: Any, steps: Any, key: Any, purpose: Any, scale: Any) -> None:
         for who in range(R):
-            for t in range(T):
-                for c in range((n + C - np.uint64(1)) // C):
-                    size = min(C, n - c * C)
-                    first = c * C // block * M
-                    draw(Z, size, first, np.uint64(t), np.uint32(who), np.uint32(1), key, one)
+            for c in range((n + C - one) // C):
+                size, first = min(C, n - c * C), c * C // block * M
+                room = (size + pair - one) // pair * pair
+                ahead, t = max(one, C // room), np.uint64(0)
+                while t < steps:
+                    m = min(ahead, steps - t)
+                    draw(Z, room, size, first, t, m, np.uint32(who), key, purpose, scale, t)
+                    t += m
 
     Z = np.empty(TERMS[noise] * runner.stride, dtype)
-    return lambda: fill(Z, R, T, runner.key)
+    return lambda: fill(Z, R, np.uint64(T), runner.key, purpose, scale)
 
 
 def numpy_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]:

@@ -25,13 +25,13 @@ from stemtheory.fused.progress import Progress
 from stemtheory.fused.recipe import Recipe, make_recipe
 from stemtheory.fused.source import load_kernel
 from stemtheory.fused.tables import Tables, initial_tables, kind, reading, tables
-from stemtheory.philox import GROUP
 from stemtheory.separable import Separable
 
 STATE_BYTES = 4 * 1024**2  # of a group of replicates: what a cache holds between two segments
 SEGMENT_WORK = 2**26  # worker-coordinate-steps of a segment: a fraction of a second
 REPLICATE_WORK = 2**19  # of one replicate in it, at least: a call is then well paid for
 MOST_STEPS = 2**16
+LINE = 64  # bytes
 SPAN_ELEMENTS = 8192  # of the sums over workers that a stretch of steps collects
 
 
@@ -77,8 +77,8 @@ class Runner:
         """Advance one replicate over the iterations of ``tables`` from ``first`` on."""
         if self.plan.stop.is_set() or done.book[row, 3] > 0:
             return
-        sums = np.empty(self.span * self.dim, self.plan.dtype)
-        means = np.zeros(2 * self.dim + GROUP, self.plan.dtype)
+        sums = aligned(self.span * self.dim, self.plan.dtype)
+        means = aligned(2 * self.dim, self.plan.dtype)
         means[: self.dim] = self.plan.start
         server_step = self.scalar(getattr(self.plan.algorithm, "server_step", 1.0))
         self.module.advance(
@@ -89,17 +89,24 @@ class Runner:
         )  # fmt: skip
 
     def _noise(self) -> Any:
-        return np.empty(max(1, self.recipe.terms) * self.stride, self.plan.dtype)
+        return aligned(max(1, self.recipe.terms) * self.stride, self.plan.dtype)
 
     def _arguments(self, recipe: Recipe) -> tuple[Any, Any]:
         """Return the rows of arguments chunk by chunk, as the state lies, and per coordinate."""
         n, C = len(recipe.rows), int(self.module.CAPACITY)
         flat = np.zeros((max(1, n), self.chunks * C), self.plan.dtype)
-        laid = np.zeros((self.chunks, max(1, n), self.stride), self.plan.dtype)
+        laid = aligned(self.chunks * max(1, n) * self.stride, self.plan.dtype)
+        laid = laid.reshape(self.chunks, max(1, n), self.stride)
         for r, row in enumerate(recipe.rows):
             flat[r, : row.size] = row.ravel()
             laid[:, r, :C] = flat[r].reshape(self.chunks, C)
         return laid.ravel(), np.ascontiguousarray(flat[:, : self.dim]).ravel()
+
+
+def aligned(n: int, dtype: Any) -> Any:
+    """Return n zeros that begin where a cache line does: vectors then never lie across two."""
+    room = np.zeros(n * np.dtype(dtype).itemsize + LINE, np.uint8)
+    return room[-room.ctypes.data % LINE :][: n * np.dtype(dtype).itemsize].view(dtype)
 
 
 def run_fused(
@@ -155,7 +162,8 @@ def _run_group(
 ) -> None:
     """Advance a group over all T iterations, segment by segment."""
     plan, T, span = runner.plan, runner.plan.sizes.T, _segment(runner, len(group))
-    state = np.zeros((len(group), runner.state_length), runner.plan.dtype)
+    state = aligned(len(group) * runner.state_length, runner.plan.dtype)
+    state = state.reshape(len(group), runner.state_length)
     first = saved.restore(group.start, state, done) if saved is not None else None
     if first is None:
         first = 1

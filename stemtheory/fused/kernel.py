@@ -3,13 +3,14 @@
 This text is copied, below the line, into one module per (loss, push, noise, algorithm, dtype),
 where ``compile_kernel`` compiles it and the names above the line are what ``source`` put there.
 
-A replicate's state is cut into chunks of C elements e = k dim + j; a chunk holds its rows
-(x, d, gradient, n_1, .., n_M) side by side, STRIDE apart: a constant, from which the compiler sees
-that rows do not overlap. SCAFFOLD's rows are told in ``variates``; FedAvg has x alone. Between
+A replicate's state is cut into chunks of C elements e = k dim + j; a chunk holds its rows (x, d,
+gradient, n_1, .., n_M) side by side, STRIDE apart: a constant, from which the compiler sees that
+rows do not overlap. SCAFFOLD's rows are told in ``variates``; FedAvg has x alone. Between
 synchronisations workers are independent, so a chunk advances over all local steps before the next
-one is touched and stays in the first-level cache; sum_k x is accumulated step by step for
-||grad f(xbar_t)||^2. Sizes are unsigned: a negative index would have to be tested for, element by
-element.
+one is touched and stays in the first-level cache; sum_k x is accumulated step by step for ||grad
+f(xbar_t)||^2. A chunk that is small draws the noise of several steps at once: what a loop has to
+make ready costs as much as a few elements. Sums are told in ``sums``. Sizes are unsigned: a
+negative index would have to be tested for, element by element.
 
 Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparison.
 """
@@ -38,10 +39,24 @@ philox: Any = None
 box_muller: Any = None
 scaffold_step: Any = None  # these two where SCAFFOLD is true
 renew_variates: Any = None
+add_workers: Any = None  # these of sums
+spread: Any = None
+clear: Any = None
+divide: Any = None
+add_all: Any = None
+spread_all: Any = None
+copy_worker: Any = None
+copy_mean: Any = None
+squared_norms: Any = None
 
 
 def compile_kernel(function: Any) -> Any:
     """Return the function as it is; the copies compile it."""
+    return function
+
+
+def compile_hot(function: Any) -> Any:
+    """Return the function as it is; the copies compile it in place of its calls."""
     return function
 
 
@@ -53,42 +68,50 @@ D, GRADIENT = STRIDE, Size(2) * STRIDE
 ROW_ARGUMENTS = Size(ARGUMENTS)
 M = Size(TERMS)
 ZERO, ONE, TWO, THREE, FOUR = Size(0), Size(1), Size(2), Size(3), Size(4)
-GROUP, GROUP_LESS, BLOCK = Size(16), Size(15), Size(64)
+EIGHT, GROUP, GROUP_LESS, BLOCK, PAIR = Size(8), Size(16), Size(15), Size(64), Size(128)
 NOTHING = Scalar(0)
 LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = Size(0), Size(1), TWO, Size(3)
 
 
 @compile_kernel
-def place(q: Any) -> Any:
-    """Return where group q of 16 normals lies: field q mod M of elements 16 (q div M) on."""
-    return (q % M) * STRIDE + (q // M) * GROUP
+def place(q: Any, z: Any) -> Any:
+    """Return where group q of 16 normals lies: field q mod M of elements 16 (q div M) from z on."""
+    return (q % M) * STRIDE + (q // M) * GROUP + z
 
 
-@compile_kernel
-def draw(Z: Any, n: Any, block: Any, t: Any, who: Any, purpose: Any, key: Any, scale: Any) -> None:
-    """Fill Z, M rows of n elements, with normals times ``scale``; ``block`` is the first of 64.
+@compile_hot
+def draw(
+    Z: Any, room: Any, n: Any, block: Any, first: Any, m: Any, who: Any, key: Any,
+    purpose: Any, scale: Any, at: Any,
+) -> None:  # fmt: skip
+    """Fill Z with the normals of m steps, M rows of n elements each, times their scale.
 
+    A step's normals begin ``room`` behind those of the step before; ``block`` is its first of 64.
     Two blocks at once: ten rounds are a long chain, and a processor works on two chains together.
     """
-    when, k0, k1 = Word(t), key[0], key[1]
-    factor = Scalar(-2) * scale * scale
-    blocks = ((n + GROUP_LESS) // GROUP * M + FOUR - ONE) // FOUR
-    for pair in range((blocks + ONE) // TWO):
-        b = TWO * pair
-        q, lane, next_lane = FOUR * b, Word((block + b) * GROUP), Word((block + b + ONE) * GROUP)
-        z0, z1, z2, z3 = place(q), place(q + ONE), place(q + TWO), place(q + THREE)
+    k0, k1 = key[0], key[1]
+    pairs = ((n + GROUP_LESS) // GROUP * M + EIGHT - ONE) // EIGHT
+    step, pair = ZERO, ZERO
+    for _ in range(m * pairs):  # one loop: what is constant is made ready once
+        why, z, q = purpose[at + step], step * room, EIGHT * pair
+        factor = Scalar(-2) * scale[at + step] * scale[at + step]
+        when, lane = Word(first + step), (block + TWO * pair) * GROUP
+        z0, z1, z2, z3 = place(q, z), place(q + ONE, z), place(q + TWO, z), place(q + THREE, z)
         q = q + FOUR
-        y0, y1, y2, y3 = place(q), place(q + ONE), place(q + TWO), place(q + THREE)
+        y0, y1, y2, y3 = place(q, z), place(q + ONE, z), place(q + TWO, z), place(q + THREE, z)
         for i in range(GROUP):
-            w0, w1, w2, w3 = philox(Word(lane + Word(i)), when, who, purpose, k0, k1)
-            v0, v1, v2, v3 = philox(Word(next_lane + Word(i)), when, who, purpose, k0, k1)
+            w0, w1, w2, w3 = philox(Word(lane + i), when, who, why, k0, k1)
+            v0, v1, v2, v3 = philox(Word(lane + GROUP + i), when, who, why, k0, k1)
             Z[z0 + i], Z[z1 + i] = box_muller(w0, w1, factor)
             Z[z2 + i], Z[z3 + i] = box_muller(w2, w3, factor)
             Z[y0 + i], Z[y1 + i] = box_muller(v0, v1, factor)
             Z[y2 + i], Z[y3 + i] = box_muller(v2, v3, factor)
+        pair += ONE
+        if pair == pairs:
+            step, pair = step + ONE, ZERO
 
 
-@compile_kernel
+@compile_hot
 def stem_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any, keep: Any) -> None:
     """x' = x - eta d and d' = g(x') + (1 - a)(d - g(x)), one evaluation; ``keep`` is 1 - a."""
     for i in range(n):
@@ -100,7 +123,7 @@ def stem_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any, 
         remember(S, e, here)
 
 
-@compile_kernel
+@compile_hot
 def fedavg_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any) -> None:
     """x' = x - eta g(x)."""
     for i in range(n):
@@ -120,65 +143,6 @@ def refresh(S: Any, s: Any, W: Any, w: Any, P: Any, n: Any) -> None:
     """Cache the evaluation at x: x becomes the previous point of the next difference."""
     for i in range(n):
         remember(S, s + i, evaluate(S[s + i], P, W, w + i))
-
-
-@compile_kernel
-def add_workers(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> None:
-    """Add n elements, the first of coordinate j, to the sums over workers A[a], .., A[a + dim]."""
-    i = ZERO
-    while i < n:
-        if j == ZERO and n - i >= FOUR * dim:  # four workers at once
-            p, q, r = dim, TWO * dim, THREE * dim
-            for l in range(dim):
-                e = s + i + l
-                A[a + l] = A[a + l] + ((S[e] + S[e + p]) + (S[e + q] + S[e + r]))
-            i = i + FOUR * dim
-        else:
-            run = min(dim - j, n - i)
-            for l in range(run):
-                A[a + j + l] = A[a + j + l] + S[s + i + l]
-            i, j = i + run, ZERO
-
-
-@compile_kernel
-def spread(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> None:
-    """Hand A[a], .., A[a + dim] to every worker of n elements, the first of coordinate j."""
-    i = ZERO
-    while i < n:
-        run = min(dim - j, n - i)
-        for l in range(run):
-            S[s + i + l] = A[a + j + l]
-        i, j = i + run, ZERO
-
-
-@compile_kernel
-def clear(A: Any, n: Any) -> None:
-    """Set n numbers to zero."""
-    for i in range(n):
-        A[i] = NOTHING
-
-
-@compile_kernel
-def divide(A: Any, a: Any, n: Any, divisor: Any) -> None:
-    """Divide n numbers from A[a] on."""
-    for i in range(n):
-        A[a + i] = A[a + i] / divisor
-
-
-@compile_kernel
-def add_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
-    """Add one row of all workers, chunk by chunk, to A[a], .., A[a + dim]."""
-    for c in range((K * dim + C - ONE) // C):
-        n = min(C, K * dim - c * C)
-        add_workers(S, c * ROWS * STRIDE + row, A, a, c * C % dim, n, dim)
-
-
-@compile_kernel
-def spread_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
-    """Hand A[a], .., A[a + dim] to every worker's row."""
-    for c in range((K * dim + C - ONE) // C):
-        n = min(C, K * dim - c * C)
-        spread(S, c * ROWS * STRIDE + row, A, a, c * C % dim, n, dim)
 
 
 @compile_kernel
@@ -205,30 +169,49 @@ def local_steps(
     for c in range((K * dim + C - ONE) // C):
         n, j = min(C, K * dim - c * C), c * C % dim
         s, w = c * ROWS * STRIDE, c * ROW_ARGUMENTS * STRIDE
-        for i in range(m):
+        moves = m - ONE if STEM and waits else m
+        room = (n + PAIR - ONE) // PAIR * PAIR
+        ahead, i = max(ONE, C // room), ZERO
+        while i < moves:
+            stretch = min(ahead, moves - i)
+            if TERMS > 0:
+                block = c * C // BLOCK * M
+                draw(Z, room, n, block, first + i, stretch, who, key, purpose, scale, at + i)
+            walk(
+                S, s, Z, room, W, w, P, n, A, i * dim, j, dim, eta, keep, at + i, stretch,
+                fresh and i == ZERO, still,
+            )  # fmt: skip
+            i += stretch
+        if STEM and waits:
             if not fresh or i > ZERO:
                 add_workers(S, s, A, i * dim, j, n, dim)
-            if STEM and waits and i + ONE == m:
-                move(S, s, n, eta[at + i])
-            else:
-                if TERMS > 0:
-                    block = c * C // BLOCK * M
-                    draw(Z, n, block, first + i, who, purpose[at + i], key, scale[at + i])
-                if STEM:
-                    length = NOTHING if still else eta[at + i]
-                    stem_step(S, s, Z, W, w, P, n, length, keep[at + i])
-                elif SCAFFOLD:
-                    scaffold_step(S, s, Z, W, w, P, n, eta[at + i])
-                else:
-                    fedavg_step(S, s, Z, W, w, P, n, eta[at + i])
+            move(S, s, n, eta[at + i])
+
+
+@compile_hot
+def walk(
+    S: Any, s: Any, Z: Any, room: Any, W: Any, w: Any, P: Any, n: Any, A: Any, a: Any, j: Any,
+    dim: Any, eta: Any, keep: Any, at: Any, m: Any, fresh: Any, still: Any,
+) -> None:  # fmt: skip
+    """Take m steps of one chunk whose noise lies in Z, adding sum_k x before each to A."""
+    for i in range(m):
+        if not fresh or i > ZERO:
+            add_workers(S, s, A, a + i * dim, j, n, dim)
+        if STEM:
+            length = NOTHING if still else eta[at + i]
+            stem_step(S, s, Z[i * room :], W, w, P, n, length, keep[at + i])
+        elif SCAFFOLD:
+            scaffold_step(S, s, Z[i * room :], W, w, P, n, eta[at + i])
+        else:
+            fedavg_step(S, s, Z[i * room :], W, w, P, n, eta[at + i])
 
 
 @compile_kernel
 def synchronise(
     S: Any, Z: Any, W: Any, A: Any, B: Any, P: Any, key: Any, who: Any, shape: Any,
-    reading: Any, server_step: Any, t: Any, at: Any, mean: Any, tables: Any,
+    reading: Any, server_step: Any, t: Any, at: Any, tables: Any,
 ) -> None:  # fmt: skip
-    """Average x, and for STEM d, as ``reading`` says; A[mean] on holds that of x_t.
+    """Average x, and for STEM d, as ``reading`` says; B[dim], .., B[2 dim] hold the mean of x_t.
 
     SCAFFOLD's reading is its option: 0 is II, 1 is I.
     """
@@ -248,7 +231,7 @@ def synchronise(
             refresh_all(S, W, P, K, dim)
     else:
         if reading == AVERAGE_BOTH:
-            spread_all(S, ZERO, A, mean, K, dim)
+            spread_all(S, ZERO, B, dim, K, dim)
             refresh_all(S, W, P, K, dim)
         spread_all(S, ZERO, B, ZERO, K, dim)
         local_steps(S, Z, W, A, P, key, who, shape, t, at, ONE, True, False, True, tables)
@@ -263,31 +246,6 @@ def average_direction(S: Any, B: Any, K: Any, dim: Any) -> None:
     add_all(S, D, B, dim, K, dim)
     divide(B, dim, dim, Scalar(K))
     spread_all(S, D, B, dim, K, dim)
-
-
-@compile_kernel
-def squared_norm(A: Any, a: Any, V: Any, P: Any, dim: Any, B: Any) -> Any:
-    """Return ||grad f||^2 at the point A[a], .., A[a + dim].
-
-    Sixteen partial sums, kept behind the two means in B, then halved: an order of its own.
-    """
-    lanes = TWO * dim
-    for l in range(GROUP):
-        B[lanes + l] = NOTHING
-    for j in range(dim // GROUP):
-        first = j * GROUP
-        for l in range(GROUP):
-            g = slope_at(A[a + first + l], P, V, first + l, dim)
-            B[lanes + l] = B[lanes + l] + g * g
-    first = dim // GROUP * GROUP
-    for l in range(dim - first):
-        g = slope_at(A[a + first + l], P, V, first + l, dim)
-        B[lanes + l] = B[lanes + l] + g * g
-    for l in range(Size(8)):
-        B[lanes + l] = B[lanes + l] + B[lanes + l + Size(8)]
-    for l in range(FOUR):
-        B[lanes + l] = B[lanes + l] + B[lanes + l + FOUR]
-    return np.float64((B[lanes] + B[lanes + TWO]) + (B[lanes + ONE] + B[lanes + THREE]))
 
 
 @compile_kernel
@@ -342,23 +300,16 @@ def advance(
         local_steps(S, Z, W, A, P, key, who, shape, t, at, m, fresh, waits, False, tables)
         skip = dim if fresh else ZERO
         divide(A, skip, m * dim - skip, Scalar(K))
+        if closes:
+            copy_mean(A, (m - ONE) * dim, B, dim)
+        squared_norms(A, m, V, P, dim)
         for i in range(m):
-            value = squared_norm(A, i * dim, V, P, dim, B)
-            if not record(book, t + i, value, times, series, running):
+            if not record(book, t + i, np.float64(A[i * dim]), times, series, running):
                 return
         if closes:
-            last, mean = m - ONE, (m - ONE) * dim
+            last = m - ONE
             synchronise(
-                S, Z, W, A, B, P, key, who, shape, reading, server_step, t + last, at + last, mean,
+                S, Z, W, A, B, P, key, who, shape, reading, server_step, t + last, at + last,
                 tables,
             )  # fmt: skip
         at += m
-
-
-@compile_kernel
-def copy_worker(S: Any, A: Any, dim: Any) -> None:
-    """Copy the first worker's x to A."""
-    for c in range((dim + C - ONE) // C):
-        n, s = min(C, dim - c * C), c * ROWS * STRIDE
-        for i in range(n):
-            A[c * C + i] = S[s + i]

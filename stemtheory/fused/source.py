@@ -42,8 +42,10 @@ Scalar, TERMS, ARGUMENTS, CAPACITY = np.{dtype}, {terms}, {arguments}, {capacity
 ROW = np.uint64(CAPACITY + 64)
 FIELD = {fields_from}
 box_muller = BOX_MULLER["{dtype}"]
-compile_part = njit(inline="always", **OPTIONS)  # arrays passed by call are counted
-compile_kernel = njit(cache={cache}, **OPTIONS)
+compile_part = njit(inline="always", **OPTIONS)
+# Nothing is allocated, so that no array need be counted in and out of every call
+compile_hot = njit(forceinline=True, _nrt=False, **OPTIONS)
+compile_kernel = njit(cache={cache}, _nrt=False, **OPTIONS)
 '''
 _lock = threading.Lock()
 _loaded: dict[str, ModuleType] = {}
@@ -106,7 +108,7 @@ def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
         fields_from="np.uint64(3) * ROW",
     )
     parts = "\n".join(_fetch(part, dtype) for part in recipe.parts)
-    bodies = [_body("kernel.py")]
+    bodies = [_body("kernel.py"), _body("sums.py")]
     if algorithm == "scaffold":
         bodies.append(_body("variates.py"))
     return "\n".join([header + parts, *formula(recipe), *bodies])

@@ -211,3 +211,11 @@ def test_no_folder_to_keep_kernels_in(
     monkeypatch.setattr(source, "_loaded", {})
     assert run(load_problem("quadratic", sigma=0, zeta=0), algorithm="fedavg").status == "ok"
     assert "compiling the fused kernel of quadratic" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 16, 1000])
+def test_arrays_begin_where_a_cache_line_does(n: int, dtype: Any) -> None:
+    arrays = [module.aligned(n, dtype) for _ in range(8)]
+    assert all(a.ctypes.data % 64 == 0 and a.shape == (n,) and a.dtype == dtype for a in arrays)
+    assert not any(a.any() for a in arrays)
