@@ -70,6 +70,7 @@ M = Size(TERMS)
 ZERO, ONE, TWO, THREE, FOUR = Size(0), Size(1), Size(2), Size(3), Size(4)
 EIGHT, GROUP, GROUP_LESS, BLOCK, PAIR = Size(8), Size(16), Size(15), Size(64), Size(128)
 NOTHING = Scalar(0)
+YES, NO = np.bool_(True), np.bool_(False)  # literals would compile what takes them twice
 LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = Size(0), Size(1), TWO, Size(3)
 
 
@@ -206,7 +207,7 @@ def walk(
             fedavg_step(S, s, Z[i * room :], W, w, P, n, eta[at + i])
 
 
-@compile_kernel
+@compile_hot
 def synchronise(
     S: Any, Z: Any, W: Any, A: Any, B: Any, P: Any, key: Any, who: Any, shape: Any,
     reading: Any, server_step: Any, t: Any, at: Any, tables: Any,
@@ -222,23 +223,20 @@ def synchronise(
     if SCAFFOLD:
         renew_variates(S, W, B, P, K, dim, reading == ONE, tables[4][at], server_step)
         return
+    if STEM and reading == AVERAGE_BOTH:
+        spread_all(S, ZERO, B, dim, K, dim)
+        refresh_all(S, W, P, K, dim)
+    spread_all(S, ZERO, B, ZERO, K, dim)
     if not STEM:
-        spread_all(S, ZERO, B, ZERO, K, dim)
         return
-    if reading in (LITERAL, OVERWRITE):
-        spread_all(S, ZERO, B, ZERO, K, dim)
-        if reading == OVERWRITE:
-            refresh_all(S, W, P, K, dim)
-    else:
-        if reading == AVERAGE_BOTH:
-            spread_all(S, ZERO, B, dim, K, dim)
-            refresh_all(S, W, P, K, dim)
-        spread_all(S, ZERO, B, ZERO, K, dim)
-        local_steps(S, Z, W, A, P, key, who, shape, t, at, ONE, True, False, True, tables)
+    if reading == OVERWRITE:
+        refresh_all(S, W, P, K, dim)
+    elif reading != LITERAL:
+        local_steps(S, Z, W, A, P, key, who, shape, t, at, ONE, YES, NO, YES, tables)
     average_direction(S, B, K, dim)
 
 
-@compile_kernel
+@compile_hot
 def average_direction(S: Any, B: Any, K: Any, dim: Any) -> None:
     """Hand the mean of d to every worker; it is left in B[dim], .., B[2 dim]."""
     for j in range(dim):
@@ -285,7 +283,7 @@ def advance(
         if SCAFFOLD:
             spread_all(S, GRADIENT, B, ZERO, K, dim)  # the row of the server's x
         if STEM:
-            local_steps(S, Z, W, A, P, key, who, shape, ZERO, ZERO, ONE, True, False, True, tables)
+            local_steps(S, Z, W, A, P, key, who, shape, ZERO, ZERO, ONE, YES, NO, YES, tables)
             average_direction(S, B, K, dim)
         return
     steps, at = Size(len(tables[0])), ZERO
@@ -297,7 +295,7 @@ def advance(
         clear(A, m * dim)
         if fresh:
             copy_worker(S, A, dim)
-        local_steps(S, Z, W, A, P, key, who, shape, t, at, m, fresh, waits, False, tables)
+        local_steps(S, Z, W, A, P, key, who, shape, t, at, m, fresh, waits, NO, tables)
         skip = dim if fresh else ZERO
         divide(A, skip, m * dim - skip, Scalar(K))
         if closes:

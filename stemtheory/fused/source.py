@@ -44,7 +44,9 @@ FIELD = {fields_from}
 box_muller = BOX_MULLER["{dtype}"]
 compile_part = njit(inline="always", **OPTIONS)
 # Nothing is allocated, so that no array need be counted in and out of every call
-compile_hot = njit(forceinline=True, _nrt=False, **OPTIONS)
+compile_hot = njit(
+    forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, **OPTIONS
+)
 compile_kernel = njit(cache={cache}, _nrt=False, **OPTIONS)
 '''
 _lock = threading.Lock()

@@ -45,7 +45,7 @@ def add_workers(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> Non
             i, j = i + run, ZERO
 
 
-@compile_kernel
+@compile_hot
 def spread(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> None:
     """Hand A[a], .., A[a + dim] to every worker of n elements, the first of coordinate j."""
     i = ZERO
@@ -56,21 +56,21 @@ def spread(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> None:
         i, j = i + run, ZERO
 
 
-@compile_kernel
+@compile_hot
 def clear(A: Any, n: Any) -> None:
     """Set n numbers to zero."""
     for i in range(n):
         A[i] = NOTHING
 
 
-@compile_kernel
+@compile_hot
 def divide(A: Any, a: Any, n: Any, divisor: Any) -> None:
     """Divide n numbers from A[a] on."""
     for i in range(n):
         A[a + i] = A[a + i] / divisor
 
 
-@compile_kernel
+@compile_hot
 def add_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
     """Add one row of all workers, chunk by chunk, to A[a], .., A[a + dim]."""
     for c in range((K * dim + C - ONE) // C):
@@ -78,7 +78,7 @@ def add_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
         add_workers(S, c * ROWS * STRIDE + row, A, a, c * C % dim, n, dim)
 
 
-@compile_kernel
+@compile_hot
 def spread_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
     """Hand A[a], .., A[a + dim] to every worker's row."""
     for c in range((K * dim + C - ONE) // C):
@@ -86,7 +86,7 @@ def spread_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
         spread(S, c * ROWS * STRIDE + row, A, a, c * C % dim, n, dim)
 
 
-@compile_kernel
+@compile_hot
 def copy_worker(S: Any, A: Any, dim: Any) -> None:
     """Copy the first worker's x to A."""
     for c in range((dim + C - ONE) // C):
@@ -95,7 +95,7 @@ def copy_worker(S: Any, A: Any, dim: Any) -> None:
             A[c * C + i] = S[s + i]
 
 
-@compile_kernel
+@compile_hot
 def copy_mean(A: Any, a: Any, B: Any, dim: Any) -> None:
     """Copy A[a], .., A[a + dim] to B[dim], .., B[2 dim]."""
     for j in range(dim):
