@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,7 +30,7 @@ from stemtheory.separable import Separable
 
 STATE_BYTES = 4 * 1024**2  # of a group of replicates: what a cache holds between two segments
 SEGMENT_WORK = 2**26  # worker-coordinate-steps of a segment: a fraction of a second
-REPLICATE_WORK = 2**19  # of one replicate in it, at least: a call is then well paid for
+REPLICATE_WORK = 2**21  # of one replicate in it, at least: a call is then well paid for
 MOST_STEPS = 2**16
 LINE = 64  # bytes
 SPAN_ELEMENTS = 8192  # of the sums over workers that a stretch of steps collects
@@ -60,6 +61,9 @@ class Runner:
         self.span = min(plan.sizes.I, MOST_STEPS, max(8, SPAN_ELEMENTS // dim))
         self.times = plan.record.astype(np.uint64)
         self.reading = np.uint64(reading(plan.algorithm))
+        self.server_step = self.scalar(getattr(plan.algorithm, "server_step", 1.0))
+        self.initial = initial_tables(plan)
+        self.own = threading.local()
 
     @property
     def state_length(self) -> int:
@@ -69,7 +73,7 @@ class Runner:
 
     def begin(self, replicate: int, state: Any, done: Progress, row: int) -> None:
         """Set one replicate's state at t = 1."""
-        self.advance(replicate, state, initial_tables(self.plan), 0, done, row)
+        self.advance(replicate, state, self.initial, 0, done, row)
 
     def advance(
         self, replicate: int, state: Any, tables: Tables, first: int, done: Progress, row: int
@@ -77,19 +81,22 @@ class Runner:
         """Advance one replicate over the iterations of ``tables`` from ``first`` on."""
         if self.plan.stop.is_set() or done.book[row, 3] > 0:
             return
-        sums = aligned(self.span * self.dim, self.plan.dtype)
-        means = aligned(2 * self.dim, self.plan.dtype)
+        noise, sums, means = self.scratch()
         means[: self.dim] = self.plan.start
-        server_step = self.scalar(getattr(self.plan.algorithm, "server_step", 1.0))
         self.module.advance(
-            state, self._noise(), self.rows, self.coordinates, sums, means, self.constants,
-            self.key, np.uint32(replicate), self.shape, np.uint64(self.plan.sizes.I),
-            np.uint64(self.span), self.reading, server_step, np.uint64(first), tables,
+            state, noise, self.rows, self.coordinates, sums, means, self.constants, self.key,
+            np.uint32(replicate), self.shape, np.uint64(self.plan.sizes.I), np.uint64(self.span),
+            self.reading, self.server_step, np.uint64(first), tables,
             done.book[row], self.times, done.series[row], done.running[row],
         )  # fmt: skip
 
-    def _noise(self) -> Any:
-        return aligned(max(1, self.recipe.terms) * self.stride, self.plan.dtype)
+    def scratch(self) -> tuple[Any, Any, Any]:
+        """Return this thread's room for noise, for sums over workers and for two means."""
+        if not hasattr(self.own, "scratch"):
+            lengths = (max(1, self.recipe.terms) * self.stride, self.span * self.dim, 2 * self.dim)
+            self.own.scratch = tuple(aligned(n, self.plan.dtype) for n in lengths)
+        scratch: tuple[Any, Any, Any] = self.own.scratch
+        return scratch
 
     def _arguments(self, recipe: Recipe) -> tuple[Any, Any]:
         """Return the rows of arguments chunk by chunk, as the state lies, and per coordinate."""
