@@ -42,7 +42,7 @@ format: $(STAMPS)/dev ## ruff: repair what can be repaired
 types: $(STAMPS)/dev ## mypy --strict
 	$(PY) -m mypy
 
-ptx-check: $(STAMPS)/ptx ## compile every problem for a CUDA device; none is needed
+ptx-check: $(STAMPS)/ptx ## compile the kernels of a CUDA device and run their PTX in Python; none is needed
 	$(PY) -m pytest -n $(WORKERS) tests/test_ptx.py
 
 wheel-check: $(STAMPS)/dev ## build sdist and wheel, install the wheel elsewhere and use it there
