@@ -50,7 +50,8 @@ compile_hot = njit(
 compile_kernel = njit(cache={cache}, _nrt=False, **OPTIONS)
 '''
 _lock = threading.Lock()
-_loaded: dict[str, ModuleType] = {}
+_known: dict[Any, ModuleType] = {}  # by what was asked for
+_loaded: dict[str, ModuleType] = {}  # by content
 
 
 @dataclass(frozen=True)
@@ -76,23 +77,29 @@ def load_kernel(recipe: Recipe, algorithm: str, dtype: str) -> Kernel:
     Functions that are not found under a name of their own, such as a lambda, are compiled anew in
     every process; so is everything where no cache folder can be written.
     """
+    key = (
+        cache_folder(), recipe.problem, recipe.parts, recipe.terms, len(recipe.rows), algorithm,
+        dtype,
+    )  # fmt: skip
+    with _lock:
+        if key in _known:
+            return Kernel(_known[key], True)
+        module = _known[key] = _load(recipe, algorithm, dtype)
+    return Kernel(module, _is_ready(module))
+
+
+def _load(recipe: Recipe, algorithm: str, dtype: str) -> ModuleType:
     addressed = all(part.address for part in recipe.parts)
     text = kernel_text(recipe, algorithm, dtype, cache=addressed)
     digest = _digest(text, recipe)
-    with _lock:
-        if not addressed:
-            return Kernel(
-                _execute(kernel_text(recipe, algorithm, dtype, cache=False), recipe), False
-            )
-        if digest not in _loaded:
-            path = _write(text, f"kernel_{recipe.problem}_{algorithm}_{dtype}_{digest}.py")
-            _loaded[digest] = (
-                _execute(kernel_text(recipe, algorithm, dtype, cache=False), recipe)
-                if path is None
-                else _import(path)
-            )
-        module = _loaded[digest]
-    return Kernel(module, _is_ready(module))
+    if addressed and digest in _loaded:
+        return _loaded[digest]
+    name = f"kernel_{recipe.problem}_{algorithm}_{dtype}_{digest}.py"
+    path = _write(text, name) if addressed else None
+    if path is None:
+        return _execute(kernel_text(recipe, algorithm, dtype, cache=False), recipe)
+    _loaded[digest] = _import(path)
+    return _loaded[digest]
 
 
 def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
