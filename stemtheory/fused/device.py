@@ -49,7 +49,10 @@ class Kernels(Protocol):
 
 @dataclass(frozen=True)
 class CudaKernels:
-    """The two kernels on the current CUDA device, on the current stream of CuPy."""
+    """The two kernels on the current CUDA device, on the current stream of CuPy.
+
+    They are compiled for the device that they are first launched on, and serve no other.
+    """
 
     layout: Layout
     cupy: Any
@@ -66,31 +69,30 @@ class CudaKernels:
         self._launch(self.booking, blocks, BOOK_THREADS, arguments)
 
     def _launch(self, kernel: Any, blocks: int, threads: Any, arguments: tuple[Any, ...]) -> None:
-        """Launch on CuPy's stream: what it did before, and what it does next, wait their turn."""
-        cuda = _cuda()
-        given = [
-            cuda.as_cuda_array(x, sync=False) if hasattr(x, "__cuda_array_interface__") else x
-            for x in arguments
-        ]
-        pointer = self.cupy.cuda.get_current_stream().ptr
-        stream = cuda.external_stream(pointer) if pointer else 0
-        with warnings.catch_warnings():  # a small run does not fill a device, as its user knows
-            warnings.simplefilter("ignore")
+        """Launch on CuPy's device and stream: what came before, and what comes next, wait."""
+        cuda, current = _cuda(), self.cupy.cuda
+        with cuda.gpus[int(current.Device().id)], warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a small run does not fill a device, as its user knows
+            given = [
+                cuda.as_cuda_array(x, sync=False) if hasattr(x, "__cuda_array_interface__") else x
+                for x in arguments
+            ]
+            pointer = current.get_current_stream().ptr
+            stream = cuda.external_stream(pointer) if pointer else 0
             kernel[blocks, threads, stream](*given)
 
 
 def load_kernels(recipe: Recipe, variant: Variant, layout: Layout, cupy: Any) -> CudaKernels:
-    """Return the kernels for the current device, which are compiled when they are first launched.
+    """Return the kernels, which are compiled when they are first launched, for CuPy's device then.
 
     Raises
     ------
     UsageError
         If a function uses what NumPy has and a device has not.
     """
-    cuda = _cuda()
-    cuda.select_device(int(cupy.cuda.Device().id))
     names = assemble(recipe, variant, layout, machine(variant.dtype))
-    compile_kernel = functools.partial(cuda.jit, lto=False)  # what runs is what ``ptx`` returns
+    # like ``ptx``, which compiles for CAPABILITY where a launch does for the device's own
+    compile_kernel = functools.partial(_cuda().jit, lto=False)
     advancing = compile_kernel(names["advance"], launch_bounds=layout.threads)
     booking = compile_kernel(names["keep_book"], launch_bounds=BOOK_THREADS)
     return CudaKernels(layout, cupy, advancing, booking)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stemtheory.array_engine import Plan, Rows
-from stemtheory.backend import is_out_of_memory
+from stemtheory.backend import Backend, is_out_of_memory
 from stemtheory.errors import UsageError
 from stemtheory.fused.checkpoint import Checkpoint, identity
 from stemtheory.fused.device_build import Variant
@@ -200,13 +200,13 @@ def _segment(runner: DeviceRunner, replicates: int) -> int:
 
 
 def _load(recipe: Recipe, variant: Variant, layout: Layout, plan: Plan) -> Kernels:
-    """Return the kernels, compiled once in a process for all dials of a problem."""
+    """Return the kernels, compiled once in a process and device for all dials of a problem."""
     from stemtheory.fused import device
 
     parts = tuple((part.name, part.function, part.where) for part in recipe.parts)
     key = (
         parts, recipe.terms, len(recipe.scalars), len(recipe.rows), variant, layout,
-        plan.backend.device,
+        plan.backend.device, _number(plan.backend),
     )  # fmt: skip
     if key not in _kernels:
         sys.stderr.write(
@@ -216,3 +216,9 @@ def _load(recipe: Recipe, variant: Variant, layout: Layout, plan: Plan) -> Kerne
         _kernels[key] = device.load_kernels(recipe, variant, layout, plan.backend.xp)
     found: Kernels = _kernels[key]
     return found
+
+
+def _number(backend: Backend) -> int:
+    """Return the number of the current device: two cards of one model share a name."""
+    cuda = getattr(backend.xp, "cuda", None)
+    return int(cuda.Device().id) if cuda is not None else 0

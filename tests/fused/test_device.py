@@ -18,7 +18,7 @@ from numba import njit
 
 from stemtheory import load_problem
 from stemtheory.algorithms.stem import READINGS
-from stemtheory.fused import device
+from stemtheory.fused import device, device_engine
 from stemtheory.fused.device_build import Machine, Variant, assemble
 from stemtheory.fused.device_layout import Layout
 from stemtheory.fused.elementary import OPTIONS, fma
@@ -97,30 +97,75 @@ def test_numbas_own_simulator_of_cuda_agrees() -> None:
 
 
 class Recorder:
-    """A kernel that notes how it is launched."""
+    """A kernel that notes how it is launched, and on which of its cards."""
 
-    def __init__(self) -> None:
-        self.launches: list[tuple[Any, ...]] = []
+    def __init__(self, cards: dict[int, Card]) -> None:
+        self.cards, self.launches = cards, list[tuple[Any, ...]]()
 
     def __getitem__(self, configuration: Any) -> Any:
-        return lambda *arguments: self.launches.append((configuration, arguments))
+        on = [number for number, card in self.cards.items() if card.entered]
+        return lambda *arguments: self.launches.append((on, configuration, arguments))
+
+
+class Card:
+    """A device that is current in a ``with``."""
+
+    entered = False
+
+    def __enter__(self) -> None:
+        self.entered = True
+
+    def __exit__(self, *error: object) -> None:
+        self.entered = False
+
+
+def cupy_on(card: int, pointer: int = 0) -> Any:
+    """Return what stands for CuPy, with this device and this stream as the current ones."""
+    cuda = SimpleNamespace(
+        Device=lambda: SimpleNamespace(id=card),
+        get_current_stream=lambda: SimpleNamespace(ptr=pointer),
+    )
+    return SimpleNamespace(cuda=cuda)
 
 
 def test_launches_take_arrays_of_cupy_on_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrays are wrapped without waiting for their stream: the launch is queued on it."""
+    """Arrays are wrapped without waiting for their stream: the launch is queued on it.
+
+    The device is the one that is CuPy's at the launch, and no longer numba's afterwards.
+    """
+    cards = {number: Card() for number in range(2)}
     numba_cuda = SimpleNamespace(
+        gpus=cards,
         as_cuda_array=lambda x, sync: ("wrapped", x, sync),
         external_stream=lambda pointer: ("stream", pointer),
     )
     monkeypatch.setattr(device, "_cuda", lambda: numba_cuda)
     array, scalar = SimpleNamespace(__cuda_array_interface__={}), np.float32(2)
     layout = Layout(4, 3, 1, 1, 1, 1, 4)
-    for pointer, stream in ((0, 0), (7, ("stream", 7))):
-        current = SimpleNamespace(get_current_stream=lambda p=pointer: SimpleNamespace(ptr=p))
-        advancing, booking = Recorder(), Recorder()
-        kernels = device.CudaKernels(layout, SimpleNamespace(cuda=current), advancing, booking)
+    for card, pointer, stream in ((0, 0, 0), (1, 7, ("stream", 7))):
+        cupy = cupy_on(card, pointer)
+        advancing, booking = Recorder(cards), Recorder(cards)
+        kernels = device.CudaKernels(layout, cupy, advancing, booking)
         kernels.advance(5, array, (scalar,))
         kernels.keep_book(65, array, scalar)
         wrapped = ("wrapped", array, False)
-        assert advancing.launches == [((5, (4, 3), stream), (wrapped, (scalar,)))]
-        assert booking.launches == [((2, 64, stream), (wrapped, scalar))]
+        assert advancing.launches == [([card], (5, (4, 3), stream), (wrapped, (scalar,)))]
+        assert booking.launches == [([card], (2, 64, stream), (wrapped, scalar))]
+        assert not any(card.entered for card in cards.values())
+
+
+def test_two_cards_of_one_name_have_kernels_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "load_kernels", lambda *arguments: object())
+    monkeypatch.setattr(device_engine, "_kernels", {})
+    problem: Any = load_problem("cosine", K=3, dim=4)
+    recipe, variant = make_recipe(problem), Variant("stem", 0, "float32")
+    layout = variant.layout(recipe, 3, 4)
+    assert layout is not None
+
+    def loaded(number: int) -> Any:
+        backend = SimpleNamespace(device="card", xp=cupy_on(number))
+        plan: Any = SimpleNamespace(backend=backend)
+        return device_engine._load(recipe, variant, layout, plan)
+
+    assert loaded(0) is loaded(0)
+    assert loaded(0) is not loaded(1)
