@@ -7,6 +7,7 @@ array engine (``ptx_machine``); the text that it is compiled from is tested at g
 
 from __future__ import annotations
 
+import functools
 import gc
 import re
 from collections.abc import Callable, Iterator
@@ -308,8 +309,10 @@ def test_what_the_compiler_made_computes_what_it_should(
         np.testing.assert_allclose(getattr(ours, name), getattr(reference, name), rtol=rtol)
 
 
-def _without_a_meeting(text: str) -> str:
-    return text.replace("bar.sync", "// bar.sync", 1)
+def _without_meeting(number: int, text: str) -> str:
+    parts = text.split("bar.sync")
+    before, after = ("bar.sync".join(half) for half in (parts[: number + 1], parts[number + 1 :]))
+    return f"{before}// bar.sync{after}"
 
 
 def _with_another_multiplier(text: str) -> str:
@@ -319,7 +322,31 @@ def _with_another_multiplier(text: str) -> str:
 
 def test_spoilt_ptx_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = load_problem("cosine", K=3, dim=2)
-    with pytest.raises(RaceError):
-        executed(monkeypatch, problem, "fedavg", change=_without_a_meeting)
     ours, reference = executed(monkeypatch, problem, "fedavg", change=_with_another_multiplier)
     assert np.abs(ours.grad_sq / reference.grad_sq - 1).min() > 1e-6
+
+
+def test_every_meeting_in_ptx_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In stretches of norms that end inside of rounds, and in some that end with one."""
+    compile_ptx, texts = ptx, dict[str, str]()
+
+    def compiled_once(
+        recipe: Recipe, variant: Variant, layout: Layout, kernel: str = "advance"
+    ) -> str:
+        if kernel not in texts:
+            texts[kernel] = compile_ptx(recipe, variant, layout, kernel)
+        return texts[kernel]
+
+    monkeypatch.setitem(globals(), "ptx", compiled_once)
+    problem, sizes = load_problem("cosine", K=3, dim=2), {"T": 20, "replicates": 1}
+
+    def both_rounds(change: Callable[[str], str]) -> None:
+        for I in (3, 4):
+            executed(monkeypatch, problem, "fedavg", change=change, I=I, **sizes)
+
+    both_rounds(str)
+    meetings = texts["advance"].count("bar.sync")
+    assert meetings >= 4
+    for number in range(meetings):
+        with pytest.raises(RaceError):
+            both_rounds(functools.partial(_without_meeting, number))

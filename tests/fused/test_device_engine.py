@@ -7,7 +7,10 @@ account in ``tests/test_ptx.py``, a device itself in ``tests/test_gpu.py``.
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import json
 import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -19,7 +22,7 @@ import pytest
 from stemtheory import Trace, fused, load_problem, simulate
 from stemtheory.algorithms.stem import READINGS
 from stemtheory.errors import UsageError
-from stemtheory.fused import checkpoint, device_engine
+from stemtheory.fused import checkpoint, device_engine, device_kernel
 from stemtheory.fused.device_build import Variant
 from tests.fake_device import Device, OutOfMemoryError, fake_backend
 from tests.fused.simulated import RaceError, SimulatedKernels, simulated_kernels
@@ -108,9 +111,9 @@ def test_any_shape(K: int, dim: int, noise: str, sync: str) -> None:
 
 
 @pytest.mark.usefixtures("made")
-@pytest.mark.parametrize(("T", "I"), [(1, 1), (6, 1), (6, 6), (7, 3), (40, 20)])
+@pytest.mark.parametrize(("T", "I"), [(1, 1), (6, 1), (6, 6), (7, 3), (40, 20), (20, 4)])
 def test_rounds_of_any_length(T: int, I: int) -> None:
-    """Also longer than the stretch of iterations whose norms wait together."""
+    """Also longer than the stretch of iterations whose norms wait together, or dividing it."""
     problem = load_problem("cosine", K=2, dim=2)
     for sync in ("average-first", "average-both"):
         assert_same(problem, T=T, I=I, sync=sync)
@@ -290,7 +293,53 @@ def test_the_comparison_script_finds_a_wrong_device_and_no_other() -> None:
         assert script["fused_difference"](wrong, *case) > limit
 
 
+@pytest.mark.usefixtures("made")
+def test_the_comparison_script_times_the_book() -> None:
+    script = runpy.run_path(str(ROOT / "benchmarks" / "gpu_check.py"))
+    backend, original = fake_backend(Device()), device_engine.DeviceRunner.book
+    problem = load_problem("cosine", K=2, dim=2)
+    own: dict[str, Any] = {"engine": "fused", "backend": backend}
+    share = script["book_share"](backend, lambda: run(problem, **own))
+    assert 0 < share < 1
+    assert device_engine.DeviceRunner.book is original
+
+
+@pytest.mark.parametrize("fails", ["compare_fused", "rates", None])
+def test_the_comparison_script_keeps_the_rest_when_kernels_fail(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: str | None
+) -> None:
+    row, card = {"dtype": "float64", "difference": 0.0}, fake_backend(Device())
+    monkeypatch.setattr("stemtheory.backend.unavailable", lambda: None)
+    monkeypatch.setattr("stemtheory.backend.resolve", lambda name: card)
+    monkeypatch.setattr(fused, "missing_for_device", lambda: None)
+    monkeypatch.setattr(fused, "missing", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--folder", str(tmp_path), "--no-tests"])
+    script = runpy.run_path(str(ROOT / "benchmarks" / "gpu_check.py"))
+
+    def fail(backend: Any) -> Any:
+        raise RuntimeError("an illegal address")
+
+    names = script["main"].__globals__
+    rows = [{**row, "dtype": dtype} for dtype in script["LIMITS"]]
+    names.update(compare=lambda backend: rows, compare_fused=lambda backend: rows)
+    names.update(rates=lambda backend: [], seconds=lambda *sizes: 0.0, versions=lambda cupy: {})
+    if fails is not None:
+        names[fails] = fail
+    assert script["main"]() == (0 if fails is None else 1)
+    report = json.loads(next(tmp_path.iterdir()).read_text())
+    assert report["rows"] == rows
+    said = None if fails is None else "RuntimeError: an illegal address"
+    assert report["fused"].get("failed") == said
+    assert ("rows" in report["fused"]) == (fails != "compare_fused")
+
+
 # -- mutants of the kernel
+
+MEETINGS = [
+    number
+    for number, line in enumerate(inspect.getsource(device_kernel).splitlines(), 1)
+    if line.strip() == "cuda.syncthreads()"
+]
 
 
 def without_meeting(names: dict[str, Any]) -> None:
@@ -326,6 +375,26 @@ def test_a_race_is_found(made: list[SimulatedKernels], mutate: Callable[..., Non
         _mutated(made, mutate)
 
 
+@pytest.mark.parametrize("meeting", MEETINGS)
+def test_every_meeting_is_needed(made: list[SimulatedKernels], meeting: int) -> None:
+    """Stretches that end inside of rounds, and stretches that end with one."""
+
+    def mutate(names: dict[str, Any]) -> None:
+        class Deaf(type(names["cuda"])):  # type: ignore[misc]
+            def syncthreads(self) -> None:
+                if sys._getframe(1).f_lineno != meeting:
+                    super().syncthreads()
+
+        names["cuda"] = Deaf()
+
+    def both_rounds() -> None:
+        for I in (3, 4):
+            _mutated(made, mutate, T=20, I=I)
+
+    with pytest.raises(RaceError):
+        both_rounds()
+
+
 @pytest.mark.parametrize("mutate", [forgets_a_lane, another_replicate, neighbours_row])
 def test_a_wrong_kernel_is_told_apart(
     made: list[SimulatedKernels], mutate: Callable[..., None]
@@ -335,7 +404,7 @@ def test_a_wrong_kernel_is_told_apart(
     assert np.abs(wrong.grad_sq / right.grad_sq - 1).min() > 1e-6
 
 
-def _mutated(made: list[SimulatedKernels], mutate: Callable[..., None]) -> Trace:
+def _mutated(made: list[SimulatedKernels], mutate: Callable[..., None], **more: Any) -> Trace:
     load = device_engine._load
 
     def spoilt(*args: Any) -> Any:
@@ -345,4 +414,4 @@ def _mutated(made: list[SimulatedKernels], mutate: Callable[..., None]) -> Trace
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device_engine, "_load", spoilt)
-        return run(load_problem("cosine", K=3, dim=3), device=Device())
+        return run(load_problem("cosine", K=3, dim=3), device=Device(), **more)
