@@ -191,7 +191,8 @@ def advance(
 def keep_book(squares: Any, sizes: Any, book: Any, times: Any, series: Any, running: Any) -> None:
     """Book the norms of a launch, one replicate a thread, in the order of tiles and iterations.
 
-    ``sizes`` are the replicates, tiles, iterations and the first iteration.
+    ``sizes`` are the replicates, tiles, iterations and the first iteration. A thread goes through
+    iterations x tiles numbers alone: what that costs on a device was not measured.
     """
     replicates, tiles, steps, first = sizes
     r = Size(cuda.grid(1))

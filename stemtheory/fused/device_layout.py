@@ -8,9 +8,13 @@ two elements of a unit, so they are
 - U workers at one coordinate, where dim divides 16 (``down`` = U; ``spread`` = 16/dim workers
   share a group of 16 elements).
 
-Elsewhere a unit is one element, and most of what is drawn is thrown away: with M = 1, three of
-four normals. A layout depends on the problem's sizes alone, never on the card: with it goes the
-order of sums over workers, and so the last bit.
+Elsewhere a unit is one element. With M = 1, 2 or 4 a call serves U M of its four normals: all of
+them where 64/M divides dim, or where dim divides 16 and 64/M divides K dim, with up to 512 workers
+(and for most other K that are large, where dim divides 16: the cheapest U is taken). With M = 1 two
+of four are thrown away for dim = 32, and three of four for dim = 48, or for dim = 16 and K = 1.
+
+A layout depends on the problem's sizes alone, never on the card: with it goes the order of sums
+over workers, and so the last bit.
 """
 
 from __future__ import annotations

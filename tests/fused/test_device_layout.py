@@ -76,6 +76,9 @@ def test_sizes_are_bounded_and_what_no_block_holds_is_refused() -> None:
         (16, 100, 1, (1, 1, 1)),
         (16, 64, 3, (1, 1, 1)),
         (1, 8, 1, (1, 1, 1)),  # no second worker to draw for
+        (1, 16, 1, (1, 1, 1)),
+        (16, 32, 1, (2, 1, 1)),  # two of four normals
+        (16, 48, 1, (1, 1, 1)),  # one of four
     ],
 )
 def test_units_share_what_is_drawn(
@@ -84,3 +87,28 @@ def test_units_share_what_is_drawn(
     layout = make_layout(K, dim, terms, 5, 4)
     assert isinstance(layout, Layout)
     assert (layout.across, layout.down, layout.spread) == expected
+
+
+@pytest.mark.parametrize("M", [1, 2, 4])
+def test_no_normal_is_thrown_away_at_the_sizes_that_are_recommended(M: int) -> None:
+    """With as many rows as STEM can have in float64: 64/M divides dim, or dim 16 and K dim 64/M."""
+    step = 64 // M
+    shapes = [(K, dim) for K in (1, 3, 16, 512) for dim in range(step, 300, step)]
+    shapes += [(K, dim) for dim in (1, 2, 4, 8, 16) for K in range(1, 513) if K * dim % step == 0]
+    for K, dim in shapes:
+        layout = make_layout(K, dim, M, 8, 8)
+        assert layout is not None
+        assert layout.unit * M == 4, (K, dim)
+
+
+@pytest.mark.parametrize(
+    ("noise", "dtype", "most"),
+    [
+        ("modulated", "float32", 6144), ("modulated", "float64", 3072),
+        ("phase", "float32", 5120), ("phase", "float64", 2560),
+    ],
+)  # fmt: skip
+def test_most_workers_of_a_block(noise: str, dtype: str, most: int) -> None:
+    recipe, stem = recipe_of(16, 64, noise), variant(dtype=dtype)
+    assert stem.layout(recipe, most, 64) is not None
+    assert stem.layout(recipe, most + 1, 64) is None
