@@ -6,6 +6,7 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -127,10 +128,10 @@ def simulate(
         philox=_philox(problem, noise_source, per_sample),
     )
     count_of = whole("replicates", replicates)
+    threads = None if threads is None else whole("threads", threads)
     _refuse_first_batch(B, algorithm, plan.algorithm)
     _refuse_the_endless(plan, count_of)
-    engine = choose(engine, plan, count_of, noise_source)
-    rows = _run(engine, plan, count_of, threads, checkpoint)
+    engine, rows = _run(engine, plan, count_of, threads, checkpoint, noise_source)
     settings = {
         "algorithm": algorithm,
         "algorithm_options": entry.settle(own),
@@ -176,18 +177,25 @@ def _refuse_the_endless(plan: Plan, replicates: int) -> None:
 
 
 def _run(
-    engine: str, plan: Plan, replicates: int, threads: int | None, checkpoint: str | Path | None
-) -> Rows:
-    """Run a plan on the engine chosen; the fused one brings in its compiler here."""
+    asked: str, plan: Plan, replicates: int, threads: int | None, checkpoint: str | Path | None,
+    noise_source: str,
+) -> tuple[str, Rows]:  # fmt: skip
+    """Return the engine chosen and what it found; the fused one brings in its compiler here."""
+    engine = choose(asked, plan, replicates, noise_source)
     if engine == "fused":
-        from stemtheory.fused.engine import run_fused
+        from stemtheory.fused.engine import NotCompiledError, run_fused
 
-        return run_fused(plan, replicates, threads, checkpoint)
+        try:
+            return engine, run_fused(plan, replicates, threads, checkpoint)
+        except NotCompiledError as error:
+            if asked == "fused" or checkpoint is not None:
+                raise
+            sys.stderr.write(f"stemtheory: a large run takes the slower array engine: {error}\n")
     if checkpoint is not None:
         raise UsageError(
             "checkpoint was given, but only the fused engine saves its state: use engine fused."
         )
-    return run_plan(plan, replicates, threads)
+    return "array", run_plan(plan, replicates, threads)
 
 
 def describe(problem: Problem, plan: Plan) -> dict[str, Any]:

@@ -17,6 +17,8 @@ import numpy as np
 
 from stemtheory.array_engine import Plan
 from stemtheory.errors import UsageError
+from stemtheory.fused.fingerprint import fingerprint
+from stemtheory.separable import Separable
 from stemtheory.streams import STREAM_VERSION
 
 if TYPE_CHECKING:
@@ -29,9 +31,18 @@ def identity(plan: Plan, replicates: int) -> str:
     parts = (
         STREAM_VERSION, replicates, plan.problem.name, sorted(plan.problem.dials.items(), key=str),
         repr(plan.algorithm), schedule, asdict(plan.sizes), plan.key, plan.dtype.name,
-        [float(x) for x in plan.start], plan.record.tolist(),
+        [float(x) for x in plan.start], plan.record.tolist(), _formula(plan),
     )  # fmt: skip
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def _formula(plan: Plan) -> list[str]:
+    """Return what the functions of a separable problem compute: dials do not tell."""
+    problem = plan.problem
+    if not isinstance(problem, Separable):
+        return []
+    push = [] if problem.push is None else [problem.push.function]
+    return [fingerprint(f) for f in (problem.family.slope, problem.noise.fields, *push)]
 
 
 @dataclass
@@ -43,6 +54,24 @@ class Checkpoint:
     every: float
     last: float = field(default_factory=time.monotonic)
 
+    def __post_init__(self) -> None:
+        """Find out now, not after a long while, whether the file can be written."""
+        try:
+            self._part.open("wb").close()
+            self._part.unlink()
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    @property
+    def _part(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.part")
+
+    def _refusal(self, error: OSError) -> UsageError:
+        return UsageError(
+            f"checkpoint {self.path} cannot be written ({error.strerror or error}):"
+            " choose another path."
+        )
+
     @property
     def due(self) -> bool:
         """Whether it is time to save."""
@@ -52,7 +81,7 @@ class Checkpoint:
         """Write the state before iteration ``first`` of the group, if it is time."""
         if not self.due:
             return
-        part = self.path.with_name(f".{self.path.name}.part")
+        part = self._part
         try:
             with part.open("wb") as file:
                 np.savez(
@@ -61,11 +90,19 @@ class Checkpoint:
                 )  # fmt: skip
             part.replace(self.path)
         except OSError as error:
-            raise UsageError(
-                f"checkpoint {self.path} cannot be written ({error.strerror or error}):"
-                " choose another path."
-            ) from error
+            raise self._refusal(error) from error
         self.last = time.monotonic()
+
+    def group(self) -> range | None:
+        """Return the replicates whose state was saved, None where nothing was.
+
+        How many there are depends on the number of threads, which may be another one now.
+        """
+        saved = self._read()
+        if saved is None:
+            return None
+        start = int(saved["at"][0])
+        return range(start, start + len(saved["state"]))
 
     def restore(self, group: int, state: Any, done: Progress) -> int | None:
         """Fill in what was saved; return the next iteration of this group, None to begin it.

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 # No "fast" arithmetic: a sum may not be reordered, nor a product and a sum joined where it suits a
@@ -356,6 +357,8 @@ def namespace(dtype: str, names: tuple[str, ...] = ()) -> python_types.ModuleTyp
 
 def compiled(function: Callable[..., Any], dtype: str) -> Any:
     """Return the function compiled as it is, with ``np`` standing for ``namespace(dtype)``."""
+    if not isinstance(function, python_types.FunctionType):
+        raise TypingError(f"\n{function!r} is no plain function")
     elementary = namespace(dtype, function.__code__.co_names)
     rebound = {
         name: elementary if value is np else value for name, value in function.__globals__.items()

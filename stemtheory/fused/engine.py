@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from stemtheory.array_engine import Plan, Rows
+from stemtheory.errors import UsageError
 from stemtheory.fused.checkpoint import Checkpoint, identity
 from stemtheory.fused.device_engine import run_on_device
 from stemtheory.fused.progress import Progress
 from stemtheory.fused.recipe import Recipe, make_recipe
-from stemtheory.fused.source import load_kernel
+from stemtheory.fused.source import load_anew, load_kernel
 from stemtheory.fused.tables import Tables, initial_tables, kind, reading, tables
 from stemtheory.separable import Separable
 
@@ -36,6 +37,18 @@ LINE = 64  # bytes
 SPAN_ELEMENTS = 8192  # of the sums over workers that a stretch of steps collects
 
 
+class NotCompiledError(UsageError):
+    """A problem's functions do not compile; the array engine may still run them."""
+
+    def __init__(self, problem: str, error: Exception) -> None:
+        reason = next((line.strip() for line in str(error).splitlines()[1:] if line.strip()), "")
+        super().__init__(
+            f"engine fused cannot be used, because numba does not compile {problem}"
+            f" ({reason or type(error).__name__}): write it in plain arithmetic and NumPy's"
+            " elementary functions, or use engine array."
+        )
+
+
 class Runner:
     """A plan and its kernel, with everything in the kernel's layout and types."""
 
@@ -43,10 +56,7 @@ class Runner:
         assert isinstance(plan.problem, Separable)
         self.plan, self.recipe = plan, make_recipe(plan.problem)
         dtype = plan.dtype.name
-        kernel = load_kernel(self.recipe, kind(plan.algorithm), dtype)
-        if not kernel.ready:
-            _announce(self.recipe.problem, dtype)
-        self.module: Any = kernel.module
+        self.module: Any = self._load(dtype)
         self.scalar = plan.dtype.type
         K, dim = plan.problem.K, plan.problem.dim
         self.K, self.dim = K, dim
@@ -64,6 +74,38 @@ class Runner:
         self.server_step = self.scalar(getattr(plan.algorithm, "server_step", 1.0))
         self.initial = initial_tables(plan)
         self.own = threading.local()
+        self._compile()
+
+    def _load(self, dtype: str) -> Any:
+        from numba.core.errors import NumbaError
+
+        try:
+            kernel = load_kernel(self.recipe, kind(self.plan.algorithm), dtype)
+        except NumbaError as error:
+            raise NotCompiledError(self.recipe.problem, error) from error
+        if not kernel.ready:
+            _announce(self.recipe.problem, dtype)
+        return kernel.module
+
+    def _compile(self) -> None:
+        """Have the kernel compiled or loaded, by the start of a replicate that nobody keeps.
+
+        Raises
+        ------
+        NotCompiledError
+            If the problem's functions do not compile.
+        """
+        from numba.core.errors import NumbaError
+
+        trial = aligned(self.state_length, self.plan.dtype), Progress.new(1, len(self.times))
+        try:
+            self.begin(0, *trial, 0)
+        except NumbaError as error:
+            raise NotCompiledError(self.recipe.problem, error) from error
+        except Exception:  # what is kept on disk is damaged
+            algorithm, dtype = kind(self.plan.algorithm), self.plan.dtype.name
+            self.module = load_anew(self.recipe, algorithm, dtype, self.module)
+            self.begin(0, *trial, 0)
 
     @property
     def state_length(self) -> int:
@@ -142,7 +184,7 @@ def run_fused(
         saved = Checkpoint(Path(checkpoint), identity(plan, replicates), save_every)
     with ThreadPoolExecutor(n) as pool:
         try:
-            for group in _groups(runner, replicates, n):
+            for group in _groups(runner, replicates, n, saved.group() if saved else None):
                 _run_group(runner, group, done, pool if n > 1 else None, saved)
         except BaseException:  # a signal: the pool would wait for the rest
             plan.stop.set()
@@ -152,11 +194,16 @@ def run_fused(
     return done.finish(plan)
 
 
-def _groups(runner: Runner, replicates: int, threads: int) -> Iterator[range]:
-    """Yield replicates in groups whose state fits, as many for every thread."""
+def _groups(runner: Runner, replicates: int, threads: int, saved: range | None) -> Iterator[range]:
+    """Yield replicates in groups whose state fits, as many for every thread.
+
+    A group that was saved comes first, as it was; those before it are complete.
+    """
+    if saved is not None:
+        yield saved
     fit = STATE_BYTES // (runner.state_length * runner.plan.dtype.itemsize)
     size = threads * max(1, fit // threads)
-    for first in range(0, replicates, size):
+    for first in range(0 if saved is None else saved.stop, replicates, size):
         yield range(first, min(first + size, replicates))
 
 

@@ -12,6 +12,11 @@ f(xbar_t)||^2. A chunk that is small draws the noise of several steps at once: w
 make ready costs as much as a few elements. Sums are told in ``sums``. Sizes are unsigned: a
 negative index would have to be tested for, element by element.
 
+Names, the same in ``sums`` and ``variates``: S the state, s where a chunk begins in it; Z the
+noise; W and w the arguments that vary from element to element; V those per coordinate; P the
+others; A the sums over workers, a row of dim numbers a step, a where one begins; B two means; t an
+iteration, at its row of the tables. ``A[a], .., A[a + dim]`` leaves out its end, as slices do.
+
 Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparison.
 """
 
@@ -212,9 +217,10 @@ def synchronise(
     S: Any, Z: Any, W: Any, A: Any, B: Any, P: Any, key: Any, who: Any, shape: Any,
     reading: Any, server_step: Any, t: Any, at: Any, tables: Any,
 ) -> None:  # fmt: skip
-    """Average x, and for STEM d, as ``reading`` says; B[dim], .., B[2 dim] hold the mean of x_t.
+    """Average x, and for STEM d, as ``reading`` says.
 
-    SCAFFOLD's reading is its option: 0 is II, 1 is I.
+    At first B[dim], .., B[2 dim] hold the mean of x_t. SCAFFOLD's reading is its option: 0 is II, 1
+    is I.
     """
     K, dim = shape
     clear(B, dim)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,11 @@ class Part:
     @property
     def address(self) -> tuple[str, str] | None:
         """The module and name under which the function is found, or None if it is not."""
-        module, name = self.function.__module__, self.function.__qualname__
+        module = getattr(self.function, "__module__", None)
+        name = getattr(self.function, "__qualname__", "")
+        code = getattr(self.function, "__code__", None)
+        if module is None or code is None or not Path(code.co_filename).is_file():
+            return None  # typed in: another process finds no such thing
         try:
             there = getattr(importlib.import_module(module), name, None)
         except ImportError:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import inspect
 import os
 import platform
+import re
 import sys
 import threading
 from collections.abc import Iterable
@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.fused.fingerprint import fingerprint
 from stemtheory.fused.recipe import Part, Recipe
 
 CUT = "# ---- everything below this line is copied\n"
@@ -77,9 +78,10 @@ def load_kernel(recipe: Recipe, algorithm: str, dtype: str) -> Kernel:
     Functions that are not found under a name of their own, such as a lambda, are compiled anew in
     every process; so is everything where no cache folder can be written.
     """
+    prints = tuple(fingerprint(part.function) for part in recipe.parts)
     key = (
-        cache_folder(), recipe.problem, recipe.parts, recipe.terms, len(recipe.rows), algorithm,
-        dtype,
+        cache_folder(), recipe.problem, recipe.parts, prints, recipe.terms, len(recipe.rows),
+        algorithm, dtype,
     )  # fmt: skip
     with _lock:
         if key in _known:
@@ -88,24 +90,42 @@ def load_kernel(recipe: Recipe, algorithm: str, dtype: str) -> Kernel:
     return Kernel(module, _is_ready(module))
 
 
+def load_anew(recipe: Recipe, algorithm: str, dtype: str, damaged: ModuleType) -> ModuleType:
+    """Return a kernel in the place of one whose machine code on disk cannot be read: it goes."""
+    with _lock:
+        for known in (_known, _loaded):
+            for key in [key for key, module in known.items() if module is damaged]:
+                del known[key]
+        try:
+            folder = Path(str(damaged.advance.stats.cache_path))
+            for file in folder.glob(f"{damaged.__name__[11:]}.*"):
+                file.unlink()
+        except OSError:
+            return _execute(kernel_text(recipe, algorithm, dtype, cache=False), recipe)
+    return load_kernel(recipe, algorithm, dtype).module
+
+
 def _load(recipe: Recipe, algorithm: str, dtype: str) -> ModuleType:
     addressed = all(part.address for part in recipe.parts)
     text = kernel_text(recipe, algorithm, dtype, cache=addressed)
     digest = _digest(text, recipe)
     if addressed and digest in _loaded:
         return _loaded[digest]
-    name = f"kernel_{recipe.problem}_{algorithm}_{dtype}_{digest}.py"
+    name = f"kernel_{_plain(recipe.problem)}_{algorithm}_{dtype}_{digest}.py"
     path = _write(text, name) if addressed else None
-    if path is None:
-        return _execute(kernel_text(recipe, algorithm, dtype, cache=False), recipe)
-    _loaded[digest] = _import(path)
-    return _loaded[digest]
+    if path is not None:
+        try:
+            _loaded[digest] = _import(path)
+            return _loaded[digest]
+        except RuntimeError:  # numba finds no folder to write to
+            pass
+    return _execute(kernel_text(recipe, algorithm, dtype, cache=False), recipe)
 
 
 def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
     """Return the module's text: a header, the problem's formula, and the copied kernel."""
     header = HEADER.format(
-        problem=recipe.problem,
+        problem=_plain(recipe.problem),
         dtype=dtype,
         algorithm=algorithm,
         stem=algorithm == "stem",
@@ -121,6 +141,11 @@ def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
     if algorithm == "scaffold":
         bodies.append(_body("variates.py"))
     return "\n".join([header + parts, *formula(recipe), *bodies])
+
+
+def _plain(name: str) -> str:
+    """Return a name that can stand in a file's name and in its text."""
+    return re.sub(r"\W+", "_", name)
 
 
 def _body(name: str) -> str:
@@ -185,9 +210,11 @@ def _digest(text: str, recipe: Recipe) -> str:
 
     here = Path(__file__).parent
     files = {here / "elementary.py", here / "normals.py", here.parent / "philox.py"}
-    files |= {Path(inspect.getfile(part.function)) for part in recipe.parts}
+    codes = (getattr(part.function, "__code__", None) for part in recipe.parts)
+    files |= {Path(code.co_filename) for code in codes if code is not None}
     versions = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
     content = [text.encode(), repr(versions).encode()]
+    content += [fingerprint(part.function).encode() for part in recipe.parts]
     content += [path.read_bytes() for path in sorted(files) if path.is_file()]
     hashes = [hashlib.blake2b(part, digest_size=16).digest() for part in content]
     return hashlib.blake2b(b"".join(hashes), digest_size=8).hexdigest()
@@ -198,13 +225,17 @@ def _write(text: str, name: str) -> Path | None:
     path = cache_folder() / name
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        if not _same(path, text):
             part = path.with_suffix(f".{os.getpid()}.part")
             part.write_text(text, encoding="utf-8")
             part.replace(path)
     except OSError:
         return None
     return path
+
+
+def _same(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
 
 
 def _import(path: Path) -> ModuleType:

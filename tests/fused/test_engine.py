@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,12 +205,68 @@ def test_a_family_of_ones_own_needs_no_file(capsys: pytest.CaptureFixture[str]) 
     capsys.readouterr()
 
 
+def _chosen(x: Any, weight: Any) -> Any:
+    return np.where(x > 0, weight * x, 2 * weight * x)
+
+
+def _own(slope: Any) -> Any:
+    base = load_problem("quadratic", K=2, dim=3)
+    family = dataclasses.replace(base.family, name='my """ loss', slope=slope)  # type: ignore[attr-defined]
+    return dataclasses.replace(base, family=family)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("slope", [_chosen, functools.partial(_quartic)])
+def test_what_does_not_compile_is_one_sentence(slope: Any) -> None:
+    with pytest.raises(UsageError, match=r"numba does not compile .*\(.+\): .*use engine array"):
+        run(_own(slope), algorithm="fedavg")
+
+
+def test_auto_falls_back_where_nothing_compiles(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fused, "AUTO_WORK", 1)
+    trace = simulate(_own(_chosen), "fedavg", T=24, b=1, I=2, replicates=2, engine="auto")
+    assert (trace.settings["engine"], trace.status) == ("array", "ok")
+    assert "takes the slower array engine: engine fused cannot be used" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "two"])
+def test_threads_are_counted(threads: Any) -> None:
+    with pytest.raises(UsageError, match="threads is"):
+        run(threads=threads)
+
+
+def forget_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin as another process would."""
+    for name in ("_loaded", "_known"):
+        monkeypatch.setattr(source, name, {})
+
+
+@pytest.mark.parametrize(
+    ("ending", "rubbish"), [("nbi", b""), ("nbc", b"rubbish"), ("py", b"\xff\xfe")]
+)
+def test_a_damaged_kernel_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, rubbish: bytes
+) -> None:
+    monkeypatch.setenv("STEMTHEORY_CACHE", str(tmp_path))
+    forget_kernels(monkeypatch)
+    problem = load_problem("quadratic", sigma=0, zeta=0)
+    first = run(problem, algorithm="fedavg")
+    files = [file for file in tmp_path.rglob(f"*.{ending}") if file.is_file()]
+    assert files
+    for file in files:
+        file.write_bytes(rubbish)
+    forget_kernels(monkeypatch)
+    assert_bits(first, run(problem, algorithm="fedavg"))
+    assert all(file.read_bytes() != rubbish for file in files if file.exists())
+
+
 def test_no_folder_to_keep_kernels_in(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("STEMTHEORY_CACHE", str(tmp_path / "file" / "kernels"))
-    monkeypatch.setattr(source, "_loaded", {})
+    forget_kernels(monkeypatch)
     assert run(load_problem("quadratic", sigma=0, zeta=0), algorithm="fedavg").status == "ok"
     assert "compiling the fused kernel of quadratic" in capsys.readouterr().err
 

@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 
 from stemtheory import load_problem
 from stemtheory.fused import source
-from stemtheory.fused.recipe import make_recipe
+from stemtheory.fused.fingerprint import fingerprint
+from stemtheory.fused.recipe import Part, make_recipe
 
 SCRIPT = """
 from stemtheory import load_problem, simulate
@@ -89,3 +91,41 @@ def test_the_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     stamp = path.stat().st_mtime_ns
     assert source._write("x = 1\n", "kernel_x.py") == path
     assert path.stat().st_mtime_ns == stamp  # numba would compile a touched file anew
+
+
+POWER = 1.0
+
+
+def _scaled(x: Any, weight: Any) -> Any:
+    return weight * x * POWER
+
+
+def test_a_constant_elsewhere_is_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint(_scaled)
+    assert fingerprint(_scaled) == before
+    monkeypatch.setitem(globals(), "POWER", 0.25)
+    assert fingerprint(_scaled) != before
+    monkeypatch.setitem(globals(), "POWER", np.array([1.0]))
+    assert fingerprint(_scaled) != before
+
+
+def test_a_formula_that_is_typed_in_is_not_kept() -> None:
+    """One more mutant: a second formula under the name of the first."""
+    prints = set()
+    for formula in ("weight * x", "weight * x * x * x"):
+        names: dict[str, Any] = {"__name__": "__main__"}
+        exec(compile(f"def slope(x, weight): return {formula}", "<stdin>", "exec"), names)
+        assert Part("slope", names["slope"], ()).address is None
+        prints.add(fingerprint(names["slope"]))
+    assert len(prints) == 2
+
+
+def test_fingerprints_of_two_processes() -> None:
+    """Nested code and a jitted helper must not bring an address of memory into it."""
+    script = (
+        "from stemtheory.fused.fingerprint import fingerprint; from stemtheory.noise import phase;"
+        "f = lambda x, y=(1, 2.5): [phase(x, z, 1.0) for z in y]; print(fingerprint(f))"
+    )
+    command = [sys.executable, "-c", script]
+    found = {subprocess.run(command, capture_output=True, check=True).stdout for _ in range(2)}
+    assert len(found) == 1
