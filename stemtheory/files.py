@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,7 +23,7 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any], what: str = "path")
     UsageError
         If it cannot be written.
     """
-    try:
+    with _refusing(path, what):
         part = part_of(path)
         try:
             with part.open("wb") as file:
@@ -30,11 +31,25 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any], what: str = "path")
             part.replace(_meant(path))
         finally:
             part.unlink(missing_ok=True)
+    return path
+
+
+def try_file(path: Path, what: str = "path") -> None:
+    """Refuse a path as ``write_file`` would, before there is anything to write."""
+    with _refusing(path, what):
+        part = part_of(path)
+        part.touch()
+        part.unlink()
+
+
+@contextlib.contextmanager
+def _refusing(path: Path, what: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written ({error.strerror or error}): choose another {what}."
         ) from error
-    return path
 
 
 def write_whole(path: Path, content: bytes | str) -> Path:

@@ -8,41 +8,45 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 
 from stemtheory.array_engine import Plan
 from stemtheory.errors import UsageError
-from stemtheory.fused.fingerprint import fingerprint
-from stemtheory.separable import Separable
+from stemtheory.files import try_file, write_file
+from stemtheory.fused.recipe import Recipe
 from stemtheory.streams import STREAM_VERSION
 
 if TYPE_CHECKING:
     from stemtheory.fused.progress import Progress
 
 
-def identity(plan: Plan, replicates: int) -> str:
+def identity(plan: Plan, recipe: Recipe, replicates: int) -> str:
     """Return a hash of everything that can change a number of the run."""
     schedule = (type(plan.schedule).__name__, plan.schedule.parameters())
     parts = (
         STREAM_VERSION, replicates, plan.problem.name, sorted(plan.problem.dials.items(), key=str),
         repr(plan.algorithm), schedule, asdict(plan.sizes), plan.key, plan.dtype.name,
-        [float(x) for x in plan.start], plan.record.tolist(), _formula(plan),
+        [float(x) for x in plan.start], plan.record.tolist(), recipe.prints,
     )  # fmt: skip
-    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+    hashed = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+    return hashed if plan.backend.on_host else hashed + plan.backend.name
 
 
-def _formula(plan: Plan) -> list[str]:
-    """Return what the functions of a separable problem compute: dials do not tell."""
-    problem = plan.problem
-    if not isinstance(problem, Separable):
-        return []
-    push = [] if problem.push is None else [problem.push.function]
-    return [fingerprint(f) for f in (problem.family.slope, problem.noise.fields, *push)]
+class Saved(NamedTuple):
+    """Where a run goes on: a group of replicates, its next iteration, and its state before that.
+
+    The replicates before the group are complete.
+    """
+
+    group: range
+    first: int
+    state: Any
 
 
 @dataclass
@@ -54,58 +58,23 @@ class Checkpoint:
     every: float
     last: float = field(default_factory=time.monotonic)
 
-    def __post_init__(self) -> None:
-        """Find out now, not after a long while, whether the file can be written."""
-        try:
-            self._part.open("wb").close()
-            self._part.unlink()
-        except OSError as error:
-            raise self._refusal(error) from error
-
-    @property
-    def _part(self) -> Path:
-        return self.path.with_name(f".{self.path.name}.part")
-
-    def _refusal(self, error: OSError) -> UsageError:
-        return UsageError(
-            f"checkpoint {self.path} cannot be written ({error.strerror or error}):"
-            " choose another path."
-        )
-
     @property
     def due(self) -> bool:
         """Whether it is time to save."""
         return time.monotonic() - self.last >= self.every
 
-    def save(self, group: int, first: int, state: Any, done: Progress) -> None:
+    def save(self, group: range, first: int, state: Any, done: Progress) -> None:
         """Write the state before iteration ``first`` of the group, if it is time."""
         if not self.due:
             return
-        part = self._part
-        try:
-            with part.open("wb") as file:
-                np.savez(
-                    file, run=np.array(self.run), at=np.array([group, first]), state=state,
-                    book=done.book, series=done.series, running=done.running,
-                )  # fmt: skip
-            part.replace(self.path)
-        except OSError as error:
-            raise self._refusal(error) from error
+        arrays = {"run": np.array(self.run), "at": np.array([group.start, first]), "state": state}
+        arrays |= {"size": np.array(len(group)), "book": done.book}
+        arrays |= {"series": done.series, "running": done.running}
+        write_file(self.path, lambda file: np.savez(file, **arrays))
         self.last = time.monotonic()
 
-    def group(self) -> range | None:
-        """Return the replicates whose state was saved, None where nothing was.
-
-        How many there are depends on the number of threads, which may be another one now.
-        """
-        saved = self._read()
-        if saved is None:
-            return None
-        start = int(saved["at"][0])
-        return range(start, start + len(saved["state"]))
-
-    def restore(self, group: int, state: Any, done: Progress) -> int | None:
-        """Fill in what was saved; return the next iteration of this group, None to begin it.
+    def restore(self, done: Progress) -> Saved | None:
+        """Fill in what was measured, and return where to go on; None where nothing was saved.
 
         Raises
         ------
@@ -113,14 +82,12 @@ class Checkpoint:
             If the file is damaged or of another run.
         """
         saved = self._read()
-        if saved is None or group > saved["at"][0]:
+        if saved is None:
             return None
         done.book[:], done.series[:] = saved["book"], saved["series"]
         done.running[:] = saved["running"]
-        if group < saved["at"][0]:
-            return int(np.iinfo(np.int64).max)  # complete: nothing left to do
-        state[:] = saved["state"]
-        return int(saved["at"][1])
+        start, first = (int(number) for number in saved["at"])
+        return Saved(range(start, start + int(saved["size"])), first, saved["state"])
 
     def remove(self) -> None:
         """Remove the file: the run is complete."""
@@ -142,3 +109,32 @@ class Checkpoint:
                 f"checkpoint {self.path} belongs to another run: remove it, or choose another path."
             )
         return saved
+
+
+def open_checkpoint(
+    path: str | Path | None, plan: Plan, recipe: Recipe, replicates: int, every: float
+) -> Checkpoint | None:
+    """Return the checkpoint of a run; None where no path was given.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written there: now, and not after a long while.
+    """
+    if path is None:
+        return None
+    try_file(Path(path))
+    return Checkpoint(Path(path), identity(plan, recipe, replicates), every)
+
+
+def groups(replicates: int, size: int, saved: Saved | None) -> Iterator[tuple[range, Saved | None]]:
+    """Yield groups of at most ``size`` replicates, first the one that was saved, as it was.
+
+    How many fit into a group may be another number now, with other threads.
+    """
+    begin = 0
+    if saved is not None:
+        yield saved.group, saved
+        begin = saved.group.stop
+    for first in range(begin, replicates, size):
+        yield range(first, min(first + size, replicates)), None

@@ -11,7 +11,6 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparis
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ import numpy as np
 from stemtheory.array_engine import Plan, Rows
 from stemtheory.backend import Backend, is_out_of_memory
 from stemtheory.errors import UsageError
-from stemtheory.fused.checkpoint import Checkpoint, identity
+from stemtheory.fused.checkpoint import Checkpoint, Saved, groups, open_checkpoint
 from stemtheory.fused.device_build import Variant
 from stemtheory.fused.device_layout import Layout
 from stemtheory.fused.progress import Progress
@@ -124,13 +123,11 @@ def run_on_device(
         If the file is of another run or cannot be written, or the device has too little memory.
     """
     runner, done = DeviceRunner(plan), Progress.new(replicates, len(plan.record))
-    saved = None
-    if checkpoint is not None:
-        run = identity(plan, replicates) + plan.backend.name
-        saved = Checkpoint(Path(checkpoint), run, save_every)
-    for group in _groups(runner, replicates):
+    file = open_checkpoint(checkpoint, plan, runner.recipe, replicates, save_every)
+    size = max(1, STATE_BYTES // runner.start(1).nbytes)
+    for group, saved in groups(replicates, size, file.restore(done) if file else None):
         try:
-            _run_group(runner, group, done, saved)
+            _run_group(runner, group, saved, done, file)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
@@ -139,30 +136,24 @@ def run_on_device(
                 f" {plan.problem.dim} do not fit into the memory of {plan.backend.device}:"
                 " lower K or dim, use float32, or use engine array."
             ) from None
-    if saved is not None and not plan.stop.is_set():
-        saved.remove()
+    if file is not None and not plan.stop.is_set():
+        file.remove()
     return done.finish(plan)
 
 
-def _groups(runner: DeviceRunner, replicates: int) -> Iterator[range]:
-    """Yield replicates in groups whose state is of a bearable size."""
-    size = max(1, STATE_BYTES // runner.start(1).nbytes)
-    for first in range(0, replicates, size):
-        yield range(first, min(first + size, replicates))
-
-
 def _run_group(
-    runner: DeviceRunner, group: range, done: Progress, saved: Checkpoint | None
+    runner: DeviceRunner,
+    group: range,
+    saved: Saved | None,
+    done: Progress,
+    file: Checkpoint | None,
 ) -> None:
     """Advance a group over all T iterations, segment by segment."""
     plan, T, span = runner.plan, runner.plan.sizes.T, _segment(runner, len(group))
-    host = runner.start(len(group))
-    first = saved.restore(group.start, host, done) if saved is not None else None
+    first, host = (1, runner.start(len(group))) if saved is None else (saved.first, saved.state)
     state, mine = runner.put(host), _sent(runner, done, group)
-    if first is None:
-        first = 1
-        if runner.variant.algorithm == "stem":
-            runner.advance(state, initial_tables(plan), 0, group)
+    if saved is None and runner.variant.algorithm == "stem":
+        runner.advance(state, initial_tables(plan), 0, group)
     while first <= T and not plan.stop.is_set():
         rows = tables(plan, first, min(span, T + 1 - first))
         squares = runner.advance(state, rows, first, group)
@@ -171,9 +162,9 @@ def _run_group(
         done.book[group.start : group.stop] = runner.get(mine.book)
         if done.lost(group).all():
             break
-        if saved is not None and saved.due and not plan.stop.is_set():
+        if file is not None and file.due and not plan.stop.is_set():
             _fetch(runner, mine, done, group)
-            saved.save(group.start, min(first, T + 1), runner.get(state), done)
+            file.save(group, min(first, T + 1), runner.get(state), done)
     _fetch(runner, mine, done, group)
 
 
@@ -203,10 +194,9 @@ def _load(recipe: Recipe, variant: Variant, layout: Layout, plan: Plan) -> Kerne
     """Return the kernels, compiled once in a process and device for all dials of a problem."""
     from stemtheory.fused import device
 
-    parts = tuple((part.name, part.function, part.where) for part in recipe.parts)
     key = (
-        parts, recipe.terms, len(recipe.scalars), len(recipe.rows), variant, layout,
-        plan.backend.device, _number(plan.backend),
+        recipe.parts, recipe.prints, recipe.terms, len(recipe.scalars), len(recipe.rows), variant,
+        layout, plan.backend.device, _number(plan.backend),
     )  # fmt: skip
     if key not in _kernels:
         sys.stderr.write(

@@ -9,6 +9,8 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparis
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import sys
 import threading
@@ -21,7 +23,7 @@ import numpy as np
 
 from stemtheory.array_engine import Plan, Rows
 from stemtheory.errors import UsageError
-from stemtheory.fused.checkpoint import Checkpoint, identity
+from stemtheory.fused.checkpoint import Checkpoint, Saved, groups, open_checkpoint
 from stemtheory.fused.device_engine import run_on_device
 from stemtheory.fused.progress import Progress
 from stemtheory.fused.recipe import Recipe, make_recipe
@@ -49,6 +51,17 @@ class NotCompiledError(UsageError):
         )
 
 
+@contextlib.contextmanager
+def _compiling(problem: str) -> Iterator[None]:
+    """Say in one sentence that the functions of a problem do not compile."""
+    from numba.core.errors import NumbaError
+
+    try:
+        yield
+    except NumbaError as error:
+        raise NotCompiledError(problem, error) from error
+
+
 class Runner:
     """A plan and its kernel, with everything in the kernel's layout and types."""
 
@@ -56,7 +69,11 @@ class Runner:
         assert isinstance(plan.problem, Separable)
         self.plan, self.recipe = plan, make_recipe(plan.problem)
         dtype = plan.dtype.name
-        self.module: Any = self._load(dtype)
+        with _compiling(self.recipe.problem):
+            kernel = load_kernel(self.recipe, kind(plan.algorithm), dtype)
+        if not kernel.ready:
+            _announce(self.recipe.problem, dtype)
+        self.module: Any = kernel.module
         self.scalar = plan.dtype.type
         K, dim = plan.problem.K, plan.problem.dim
         self.K, self.dim = K, dim
@@ -74,38 +91,24 @@ class Runner:
         self.server_step = self.scalar(getattr(plan.algorithm, "server_step", 1.0))
         self.initial = initial_tables(plan)
         self.own = threading.local()
-        self._compile()
-
-    def _load(self, dtype: str) -> Any:
-        from numba.core.errors import NumbaError
-
-        try:
-            kernel = load_kernel(self.recipe, kind(self.plan.algorithm), dtype)
-        except NumbaError as error:
-            raise NotCompiledError(self.recipe.problem, error) from error
-        if not kernel.ready:
-            _announce(self.recipe.problem, dtype)
-        return kernel.module
+        with _compiling(self.recipe.problem):
+            self._compile()
 
     def _compile(self) -> None:
-        """Have the kernel compiled or loaded, by the start of a replicate that nobody keeps.
-
-        Raises
-        ------
-        NotCompiledError
-            If the problem's functions do not compile.
-        """
+        """Have the kernel compiled or loaded: no iterations of a state of no length do it."""
         from numba.core.errors import NumbaError
 
-        trial = aligned(self.state_length, self.plan.dtype), Progress.new(1, len(self.times))
+        eta, keep, scale, purpose, travel = (table[:0] for table in self.initial)
+        none, done = (eta, keep, scale, purpose, travel), Progress.new(1, len(self.times))
+        trial = functools.partial(self.advance, 0, aligned(0, self.plan.dtype), none, 1, done, 0)
         try:
-            self.begin(0, *trial, 0)
-        except NumbaError as error:
-            raise NotCompiledError(self.recipe.problem, error) from error
+            trial()
+        except NumbaError:
+            raise
         except Exception:  # what is kept on disk is damaged
             algorithm, dtype = kind(self.plan.algorithm), self.plan.dtype.name
             self.module = load_anew(self.recipe, algorithm, dtype, self.module)
-            self.begin(0, *trial, 0)
+            trial()
 
     @property
     def state_length(self) -> int:
@@ -154,8 +157,9 @@ class Runner:
 
 def aligned(n: int, dtype: Any) -> Any:
     """Return n zeros that begin where a cache line does: vectors then never lie across two."""
-    room = np.zeros(n * np.dtype(dtype).itemsize + LINE, np.uint8)
-    return room[-room.ctypes.data % LINE :][: n * np.dtype(dtype).itemsize].view(dtype)
+    size = n * np.dtype(dtype).itemsize
+    room = np.zeros(size + LINE, np.uint8)
+    return room[-room.ctypes.data % LINE :][:size].view(dtype)
 
 
 def run_fused(
@@ -179,49 +183,38 @@ def run_fused(
     runner = Runner(plan)
     n = min(replicates, threads or os.cpu_count() or 1)
     done = Progress.new(replicates, len(plan.record))
-    saved = None
-    if checkpoint is not None:
-        saved = Checkpoint(Path(checkpoint), identity(plan, replicates), save_every)
+    file = open_checkpoint(checkpoint, plan, runner.recipe, replicates, save_every)
+    fit = STATE_BYTES // (runner.state_length * plan.dtype.itemsize)
+    size = n * max(1, fit // n)  # as many for every thread
     with ThreadPoolExecutor(n) as pool:
         try:
-            for group in _groups(runner, replicates, n, saved.group() if saved else None):
-                _run_group(runner, group, done, pool if n > 1 else None, saved)
+            for group, saved in groups(replicates, size, file.restore(done) if file else None):
+                _run_group(runner, group, saved, done, pool if n > 1 else None, file)
         except BaseException:  # a signal: the pool would wait for the rest
             plan.stop.set()
             raise
-    if saved is not None and not plan.stop.is_set():
-        saved.remove()
+    if file is not None and not plan.stop.is_set():
+        file.remove()
     return done.finish(plan)
-
-
-def _groups(runner: Runner, replicates: int, threads: int, saved: range | None) -> Iterator[range]:
-    """Yield replicates in groups whose state fits, as many for every thread.
-
-    A group that was saved comes first, as it was; those before it are complete.
-    """
-    if saved is not None:
-        yield saved
-    fit = STATE_BYTES // (runner.state_length * runner.plan.dtype.itemsize)
-    size = threads * max(1, fit // threads)
-    for first in range(0 if saved is None else saved.stop, replicates, size):
-        yield range(first, min(first + size, replicates))
 
 
 def _run_group(
     runner: Runner,
     group: range,
+    saved: Saved | None,
     done: Progress,
     pool: ThreadPoolExecutor | None,
-    saved: Checkpoint | None,
+    file: Checkpoint | None,
 ) -> None:
     """Advance a group over all T iterations, segment by segment."""
     plan, T, span = runner.plan, runner.plan.sizes.T, _segment(runner, len(group))
     state = aligned(len(group) * runner.state_length, runner.plan.dtype)
     state = state.reshape(len(group), runner.state_length)
-    first = saved.restore(group.start, state, done) if saved is not None else None
-    if first is None:
+    if saved is None:
         first = 1
         _each(pool, group, lambda r: runner.begin(r, state[r - group.start], done, r))
+    else:
+        first, state[:] = saved.first, saved.state
     while first <= T and not plan.stop.is_set():
         rows, t = tables(plan, first, min(span, T + 1 - first)), first
         _each(
@@ -232,8 +225,8 @@ def _run_group(
         first += span
         if done.lost(group).all():
             break
-        if saved is not None and not plan.stop.is_set():
-            saved.save(group.start, min(first, T + 1), state, done)
+        if file is not None and not plan.stop.is_set():
+            file.save(group, min(first, T + 1), state, done)
 
 
 def _each(pool: ThreadPoolExecutor | None, group: range, work: Any) -> None:

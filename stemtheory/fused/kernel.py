@@ -45,7 +45,6 @@ box_muller: Any = None
 scaffold_step: Any = None  # these two where SCAFFOLD is true
 renew_variates: Any = None
 add_workers: Any = None  # these of sums
-spread: Any = None
 clear: Any = None
 divide: Any = None
 add_all: Any = None

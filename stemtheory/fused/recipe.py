@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.fused.fingerprint import fingerprint
 from stemtheory.separable import Separable
 
 
@@ -59,6 +60,11 @@ class Recipe:
     def parts(self) -> tuple[Part, ...]:
         """The parts that are there."""
         return tuple(p for p in (self.slope, self.push, self.fields) if p is not None)
+
+    @property
+    def prints(self) -> tuple[str, ...]:
+        """What the parts compute now: a constant that they name may be another one next time."""
+        return tuple(fingerprint(part.function) for part in self.parts)
 
 
 def make_recipe(problem: Separable, to_host: Callable[[Any], Any] = np.asarray) -> Recipe:

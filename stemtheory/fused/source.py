@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.fused.fingerprint import fingerprint
+from stemtheory.errors import UsageError
+from stemtheory.files import write_whole
 from stemtheory.fused.recipe import Part, Recipe
 
 CUT = "# ---- everything below this line is copied\n"
@@ -41,7 +42,7 @@ from stemtheory.fused.normals import BOX_MULLER, philox
 STEM, SCAFFOLD = {stem}, {scaffold}
 Scalar, TERMS, ARGUMENTS, CAPACITY = np.{dtype}, {terms}, {arguments}, {capacity}
 ROW = np.uint64(CAPACITY + 64)
-FIELD = {fields_from}
+FIELD = np.uint64(3) * ROW
 box_muller = BOX_MULLER["{dtype}"]
 compile_part = njit(inline="always", **OPTIONS)
 # Nothing is allocated, so that no array need be counted in and out of every call
@@ -78,10 +79,9 @@ def load_kernel(recipe: Recipe, algorithm: str, dtype: str) -> Kernel:
     Functions that are not found under a name of their own, such as a lambda, are compiled anew in
     every process; so is everything where no cache folder can be written.
     """
-    prints = tuple(fingerprint(part.function) for part in recipe.parts)
     key = (
-        cache_folder(), recipe.problem, recipe.parts, prints, recipe.terms, len(recipe.rows),
-        algorithm, dtype,
+        cache_folder(), recipe.problem, recipe.parts, recipe.prints, recipe.terms,
+        len(recipe.rows), algorithm, dtype,
     )  # fmt: skip
     with _lock:
         if key in _known:
@@ -97,8 +97,7 @@ def load_anew(recipe: Recipe, algorithm: str, dtype: str, damaged: ModuleType) -
             for key in [key for key, module in known.items() if module is damaged]:
                 del known[key]
         try:
-            folder = Path(str(damaged.advance.stats.cache_path))
-            for file in folder.glob(f"{damaged.__name__[11:]}.*"):
+            for file in _kept(damaged, "*"):
                 file.unlink()
         except OSError:
             return _execute(kernel_text(recipe, algorithm, dtype, cache=False), recipe)
@@ -134,7 +133,6 @@ def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
         arguments=len(recipe.rows),
         capacity=CAPACITIES[dtype],
         cache=cache,
-        fields_from="np.uint64(3) * ROW",
     )
     parts = "\n".join(_fetch(part, dtype) for part in recipe.parts)
     bodies = [_body("kernel.py"), _body("sums.py")]
@@ -214,7 +212,7 @@ def _digest(text: str, recipe: Recipe) -> str:
     files |= {Path(code.co_filename) for code in codes if code is not None}
     versions = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
     content = [text.encode(), repr(versions).encode()]
-    content += [fingerprint(part.function).encode() for part in recipe.parts]
+    content += [print_.encode() for print_ in recipe.prints]
     content += [path.read_bytes() for path in sorted(files) if path.is_file()]
     hashes = [hashlib.blake2b(part, digest_size=16).digest() for part in content]
     return hashlib.blake2b(b"".join(hashes), digest_size=8).hexdigest()
@@ -225,17 +223,11 @@ def _write(text: str, name: str) -> Path | None:
     path = cache_folder() / name
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _same(path, text):
-            part = path.with_suffix(f".{os.getpid()}.part")
-            part.write_text(text, encoding="utf-8")
-            part.replace(path)
-    except OSError:
+        if not path.is_file() or path.read_bytes() != text.encode():
+            write_whole(path, text)
+    except (OSError, UsageError):
         return None
     return path
-
-
-def _same(path: Path, text: str) -> bool:
-    return path.is_file() and path.read_bytes() == text.encode()
 
 
 def _import(path: Path) -> ModuleType:
@@ -256,5 +248,11 @@ def _execute(text: str, recipe: Recipe) -> ModuleType:
 
 
 def _is_ready(module: Any) -> bool:
+    return bool(_kept(module, "advance-*.nbi"))
+
+
+def _kept(module: Any, names: str) -> list[Path]:
+    """Return the files that numba keeps beside a kernel, none where it keeps nothing."""
     folder = module.advance.stats.cache_path
-    return folder is not None and any(Path(folder).glob(f"{module.__name__[11:]}.advance-*.nbi"))
+    stem = module.__name__.removeprefix("stemtheory_")
+    return [] if folder is None else list(Path(folder).glob(f"{stem}.{names}"))

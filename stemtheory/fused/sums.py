@@ -16,11 +16,6 @@ THREE, EIGHT, GROUP, GROUP_LESS = Size(3), Size(8), Size(16), Size(15)
 slope_at: Any = None
 
 
-def compile_kernel(function: Any) -> Any:
-    """Return the function as it is; the copies compile it."""
-    return function
-
-
 def compile_hot(function: Any) -> Any:
     """Return the function as it is; the copies compile it in place of its calls."""
     return function
@@ -109,7 +104,7 @@ def squared_norms(A: Any, m: Any, V: Any, P: Any, dim: Any) -> None:
     What a row holds is halved until sixteen numbers are left: an order of its own.
     """
     for i in range(m):
-        a, n = i * dim, dim
+        a = i * dim
         for j in range(dim):
             g = slope_at(A[a + j], P, V, j, dim)
             A[a + j] = g * g

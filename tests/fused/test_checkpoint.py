@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -186,10 +186,17 @@ def test_a_file_that_cannot_be_written_is_refused_at_once(tmp_path: Path, name: 
         run(tmp_path / name)
 
 
-def test_another_formula_is_another_run() -> None:
-    one, other = (load_problem(name, K=3, dim=5) for name in ("cosine", "welsch"))
-    assert module._formula(_plan(one)) != module._formula(_plan(other))
+def test_another_formula_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the same name, with the same dials and constants."""
+    one: Any = load_problem("cosine", K=3, dim=5)
 
+    def slope(x: Any, *arguments: Any) -> Any:
+        return 2 * x
 
-def _plan(problem: Any) -> Any:
-    return SimpleNamespace(problem=problem)
+    other = dataclasses.replace(one, family=dataclasses.replace(one.family, slope=slope))
+    kill_after(monkeypatch, 1)
+    monkeypatch.setattr(engine, "MOST_STEPS", 13)
+    with pytest.raises(KilledError):
+        run(tmp_path / "run.npz", one)
+    with pytest.raises(UsageError, match="belongs to another run"):
+        run(tmp_path / "run.npz", other)
