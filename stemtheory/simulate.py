@@ -6,7 +6,6 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +19,7 @@ from stemtheory.algorithms.base import Algorithm, declared
 from stemtheory.array_engine import run_plan
 from stemtheory.backend import Backend, numpy_backend, resolve
 from stemtheory.errors import UsageError, choice, whole
-from stemtheory.fused import choose
+from stemtheory.fused import choose, say_slower
 from stemtheory.oracle import Floats, Problem
 from stemtheory.plan import Meter, Plan, Rows, Times
 from stemtheory.separable import Separable
@@ -190,7 +189,7 @@ def _run(
         except NotCompiledError as error:
             if asked == "fused" or checkpoint is not None:
                 raise
-            sys.stderr.write(f"stemtheory: a large run takes the slower array engine: {error}\n")
+            say_slower(error)
     if checkpoint is not None:
         raise UsageError(
             "checkpoint was given, but only the fused engine saves its state: use engine fused."

@@ -121,8 +121,13 @@ def _say_missing() -> bool:
     """Return whether numba is missing, and say so on stderr: once, thanks to the cache."""
     reason = missing()
     if reason:
-        sys.stderr.write(f"stemtheory: a large run takes the slower array engine: {reason}\n")
+        say_slower(reason)
     return reason is not None
+
+
+def say_slower(reason: object) -> None:
+    """Say on stderr why a run that ``auto`` would give to the fused engine does not go there."""
+    sys.stderr.write(f"stemtheory: a large run takes the slower array engine: {reason}\n")
 
 
 def log_grid(T: int, per_decade: int = 10) -> list[int]:
