@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory import __version__, run_sweep
-from stemtheory.catalogue import names
-from stemtheory.experiment.points import NO_CURVE
-from stemtheory.experiment.store import Store
-from stemtheory.experiment.tables import cell_records
+from stemtheory.experiment.design.points import NO_CURVE
+from stemtheory.experiment.store.results import Store
+from stemtheory.experiment.store.tables import cell_records
+from stemtheory.oracles.catalogue import names
 
 RANGED = ("epsilon", "bI", "I", *names("problems"))  # what the table takes together
 KEPT = ("name", "exponent", "ci95", "theory", "tolerance", "verdict", "points")

@@ -30,11 +30,12 @@ from unittest import mock
 
 import numpy as np
 
-from stemtheory import fused, load_problem, simulate
+from stemtheory import load_problem, simulate
 from stemtheory.algorithms.stem import READINGS
-from stemtheory.backend import Backend, resolve, unavailable
-from stemtheory.catalogue import names
-from stemtheory.fused.device_engine import DeviceRunner
+from stemtheory.oracles.catalogue import names
+from stemtheory.runtime.backend import Backend, resolve, unavailable
+from stemtheory.simulator import fused
+from stemtheory.simulator.fused.cuda.engine import DeviceRunner
 
 ROOT = Path(__file__).resolve().parent.parent
 # Short: a nonconvex recursion amplifies the last bit, so long runs differ whatever is right.

@@ -33,10 +33,10 @@ import numpy as np
 from stemtheory.algorithms.base import Step
 from stemtheory.algorithms.fedavg import FedAvg
 from stemtheory.algorithms.stem import Stem
-from stemtheory.backend import numpy_backend
-from stemtheory.catalogue import problem_entry
-from stemtheory.data import Images
-from stemtheory.image_problem import ImageProblem
+from stemtheory.images.data_sets import Images
+from stemtheory.images.problem import ImageProblem
+from stemtheory.oracles.catalogue import problem_entry
+from stemtheory.runtime.backend import numpy_backend
 
 CASES = {  # name of the problem, shape of the images, own dials
     "tanh 14x14": ("tanh_network", (1, 14, 14), {"hidden": 32}),

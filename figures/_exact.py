@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stemtheory.catalogue import load_problem
-from stemtheory.curves import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, TradeOff
-from stemtheory.hitting import last_crossing
-from stemtheory.moments import Moments, moments
-from stemtheory.oracle import Problem
+from stemtheory.moments.exact import Moments, moments
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.oracles.problem import Problem
+from stemtheory.schedules.curves import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, TradeOff
+from stemtheory.simulator.hitting import last_crossing
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from stemtheory.drawing import Figure, Progress
 from stemtheory.figures._image_table import table
 from stemtheory.figures._images import (
     BORROWED,
@@ -36,7 +35,8 @@ from stemtheory.figures._images import (
     lacks,
     samples_to,
 )
-from stemtheory.over_seeds import percent, points
+from stemtheory.images.over_seeds import percent, points
+from stemtheory.report.drawing import Figure, Progress
 
 COLOUR = {STEM: "#0072B2", FEDAVG: "#D55E00", SCAFFOLD: "#009E73", BORROWED: "0.15"}
 MARKER = {STEM: "o", FEDAVG: "s", SCAFFOLD: "^", BORROWED: "x"}

@@ -20,16 +20,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.backend import numpy_backend
-from stemtheory.catalogue import load_problem
-from stemtheory.data import available, missing
-from stemtheory.drawing import Progress, writable_folder
-from stemtheory.errors import UsageError
-from stemtheory.image_problem import ImageProblem
-from stemtheory.images import History, PerEpoch, Training, estimates, train
-from stemtheory.oracle import Constants
-from stemtheory.over_seeds import SeedMean, over_seeds
-from stemtheory.schedule import Constant, Schedule
+from stemtheory.images.data_sets import available, missing
+from stemtheory.images.over_seeds import SeedMean, over_seeds
+from stemtheory.images.problem import ImageProblem
+from stemtheory.images.training import History, PerEpoch, Training, estimates, train
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.oracles.problem import Constants
+from stemtheory.report.drawing import Progress, writable_folder
+from stemtheory.runtime.backend import numpy_backend
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.by_name import Constant, Schedule
 
 SEED = 0
 TUNING_SEED = 1000

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stemtheory.experiment.run import SweepResult
-from stemtheory.experiment.tuning import Tuned, tuned
-from stemtheory.pages import Column, Table
+from stemtheory.experiment.fits.tuning import Tuned, tuned
+from stemtheory.experiment.sweep import SweepResult
+from stemtheory.report.pages import Column, Table
 
 COSTS = ("rounds", "samples", "vectors")
 AXES = ("zeta", "I", "K", "epsilon")

@@ -17,14 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stemtheory.catalogue import load_problem
-from stemtheory.drawing import Progress
-from stemtheory.experiment.run import SweepResult
+from stemtheory.experiment.fits.targets import Target
 from stemtheory.experiment.stored import stored_sweep
-from stemtheory.experiment.targets import Target
-from stemtheory.hitting import HittingTime, hitting_time
-from stemtheory.oracle import Problem
-from stemtheory.simulate import simulate
+from stemtheory.experiment.sweep import SweepResult
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.oracles.problem import Problem
+from stemtheory.report.drawing import Progress
+from stemtheory.simulator.hitting import HittingTime, hitting_time
+from stemtheory.simulator.simulation import simulate
 
 Floats = NDArray[np.float64]
 

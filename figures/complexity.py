@@ -18,7 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.bounds import invert
-from stemtheory.drawing import Figure, Progress
 from stemtheory.figures._exact import (
     FEDAVG_COLOUR,
     GAP,
@@ -32,7 +31,8 @@ from stemtheory.figures._exact import (
     quadratic,
     sgd_costs,
 )
-from stemtheory.simulate import simulate
+from stemtheory.report.drawing import Figure, Progress
+from stemtheory.simulator.simulation import simulate
 
 K = 4
 SEED = 0

@@ -18,8 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.catalogue import load_problem
-from stemtheory.drawing import Figure, Progress
 from stemtheory.figures._exact import (
     FEDAVG_COLOUR,
     STEM_COLOUR,
@@ -28,12 +26,14 @@ from stemtheory.figures._exact import (
     local_exponents,
     tail_exponent,
 )
-from stemtheory.hitting import last_crossing
-from stemtheory.linear_model import LINEARISED, LinearModel, linear_model
-from stemtheory.moment_run import Recursion
-from stemtheory.moments import steps_to
-from stemtheory.oracle import Problem
-from stemtheory.simulate import simulate
+from stemtheory.moments.exact import steps_to
+from stemtheory.moments.linear_model import LINEARISED, LinearModel, linear_model
+from stemtheory.moments.recursion import Recursion
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.oracles.problem import Problem
+from stemtheory.report.drawing import Figure, Progress
+from stemtheory.simulator.hitting import last_crossing
+from stemtheory.simulator.simulation import simulate
 
 H, Z, ZETA, PHASE = 0.5, 0.5, 1.0, math.pi / 4  # so L = H + Z = 1
 X1 = 1.0

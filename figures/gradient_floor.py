@@ -18,15 +18,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.backend import numpy_backend
-from stemtheory.catalogue import load_problem
-from stemtheory.data import missing
-from stemtheory.drawing import Figure, Progress, log_bars
-from stemtheory.image_problem import ImageProblem
-from stemtheory.images import Training, estimates, train
-from stemtheory.oracle import Constants
-from stemtheory.pages import Column, Table
-from stemtheory.schedule import Constant
+from stemtheory.images.data_sets import missing
+from stemtheory.images.problem import ImageProblem
+from stemtheory.images.training import Training, estimates, train
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.oracles.problem import Constants
+from stemtheory.report.drawing import Figure, Progress, log_bars
+from stemtheory.report.pages import Column, Table
+from stemtheory.runtime.backend import numpy_backend
+from stemtheory.schedules.by_name import Constant
 
 K, SEED = 10, 0
 ETA, SMALL_A, LARGE_A = 0.03, 0.03, 0.1

@@ -15,7 +15,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.drawing import Figure, Progress
 from stemtheory.figures._exact import (
     FEDAVG_COLOUR,
     STEM_COLOUR,
@@ -25,6 +24,7 @@ from stemtheory.figures._exact import (
     costs_down_to,
     exponent,
 )
+from stemtheory.report.drawing import Figure, Progress
 
 WORKERS = np.array([1, 2, 4, 8, 16, 32, 64])
 SMALL, LARGE = 1e-5, 3e-2

@@ -16,12 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.bounds import Setting, evaluate
-from stemtheory.catalogue import load_problem
-from stemtheory.drawing import Figure, Progress
 from stemtheory.figures._exact import Floats
-from stemtheory.linear_model import linear_model
-from stemtheory.moments import stability
-from stemtheory.simulate import simulate
+from stemtheory.moments.exact import stability
+from stemtheory.moments.linear_model import linear_model
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.report.drawing import Figure, Progress
+from stemtheory.simulator.simulation import simulate
 
 READINGS = ("literal", "average-first", "overwrite")
 L, ZETA = 1.0, 2.0

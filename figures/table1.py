@@ -18,7 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.bounds import TableRow, table1_exponents
-from stemtheory.drawing import Figure, Progress
 from stemtheory.figures import _table1_tuned
 from stemtheory.figures._exact import (
     FEDAVG_COLOUR,
@@ -27,7 +26,8 @@ from stemtheory.figures._exact import (
     exponent,
 )
 from stemtheory.figures._table1_tuned import TunedRow
-from stemtheory.pages import Column, Table
+from stemtheory.report.drawing import Figure, Progress
+from stemtheory.report.pages import Column, Table
 
 K = 4
 NUS = tuple(Fraction(n, 4) for n in range(5))

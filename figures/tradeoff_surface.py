@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.drawing import Figure, Progress, log_bars, plain_log_axes
 from stemtheory.figures._tradeoff import (
     SEED,
     Factor,
@@ -24,6 +23,7 @@ from stemtheory.figures._tradeoff import (
     measured_grid,
     stored_grid,
 )
+from stemtheory.report.drawing import Figure, Progress, log_bars, plain_log_axes
 
 BATCHES = (1.0, 600.0)
 LOCAL = (0.7, 60.0)

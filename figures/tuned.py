@@ -20,7 +20,6 @@ from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.drawing import Figure, Progress
 from stemtheory.figures._exact import (
     FEDAVG_COLOUR,
     STEM_COLOUR,
@@ -28,9 +27,10 @@ from stemtheory.figures._exact import (
     local_exponents,
     tail_exponent,
 )
-from stemtheory.linear_model import linear_model
-from stemtheory.moment_run import Recursion
-from stemtheory.moments import steps_to
+from stemtheory.moments.exact import steps_to
+from stemtheory.moments.linear_model import linear_model
+from stemtheory.moments.recursion import Recursion
+from stemtheory.report.drawing import Figure, Progress
 
 Floats = NDArray[np.float64]
 

@@ -23,9 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.errors import UsageError, choice
-from stemtheory.image_problem import ImageFamily
-from stemtheory.layers import (
+from stemtheory.images.networks import Network
+from stemtheory.images.nn_layers import (
     Pooled,
     affine,
     affine_gradient,
@@ -35,7 +34,8 @@ from stemtheory.layers import (
     pool,
     pool_gradient,
 )
-from stemtheory.network import Network
+from stemtheory.images.problem import ImageFamily
+from stemtheory.runtime.errors import UsageError, choice
 
 
 class Widths(NamedTuple):

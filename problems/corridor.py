@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.errors import UsageError, real
-from stemtheory.oracle import Floats
-from stemtheory.separable import Family
+from stemtheory.oracles.problem import Floats
+from stemtheory.oracles.separable import Family
+from stemtheory.runtime.errors import UsageError, real
 
 
 def loss(x: Any, weight: Any, one: Any, bend: Any) -> Any:

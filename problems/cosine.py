@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.errors import UsageError, real
-from stemtheory.separable import Family
+from stemtheory.oracles.separable import Family
+from stemtheory.runtime.errors import UsageError, real
 
 
 def loss(x: Any, weight: Any, rho: Any, ripple: Any, rest: Any) -> Any:

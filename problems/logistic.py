@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.finite_sum import Model
-from stemtheory.oracle import Floats
+from stemtheory.oracles.finite_sum import Model
+from stemtheory.oracles.problem import Floats
 
 FLIPPED = 0.1  # share of labels that the plane gets wrong
 

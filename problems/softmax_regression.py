@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stemtheory.image_problem import ImageFamily
-from stemtheory.layers import affine, affine_gradient, cross_entropy_gradient
-from stemtheory.network import Network
+from stemtheory.images.networks import Network
+from stemtheory.images.nn_layers import affine, affine_gradient, cross_entropy_gradient
+from stemtheory.images.problem import ImageFamily
 
 
 @dataclass(frozen=True)

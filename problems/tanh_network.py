@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.errors import whole
-from stemtheory.image_problem import ImageFamily
-from stemtheory.layers import affine, affine_gradient, cross_entropy_gradient
-from stemtheory.network import Network
+from stemtheory.images.networks import Network
+from stemtheory.images.nn_layers import affine, affine_gradient, cross_entropy_gradient
+from stemtheory.images.problem import ImageFamily
+from stemtheory.runtime.errors import whole
 
 
 @dataclass(frozen=True)

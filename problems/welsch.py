@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.separable import Family
+from stemtheory.oracles.separable import Family
 
 
 def loss(x: Any, weight: Any, rate: Any) -> Any:

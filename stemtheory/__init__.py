@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from stemtheory import bounds
 from stemtheory._version import __version__
-from stemtheory.catalogue import load_problem
 from stemtheory.claims.together import verify
-from stemtheory.errors import UsageError
-from stemtheory.experiment.run import SweepResult, run_sweep
-from stemtheory.simulate import simulate
-from stemtheory.trace import Trace
+from stemtheory.experiment.sweep import SweepResult, run_sweep
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.simulation import simulate
+from stemtheory.simulator.trace import Trace
 
 __all__ = [
     "SweepResult",

@@ -2,7 +2,7 @@
 
 import sys
 
-from stemtheory.cli import main
+from stemtheory.cli.app import main
 
 if __name__ == "__main__":
     sys.exit(main())

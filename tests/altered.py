@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from stemtheory.backend import Backend
-from stemtheory.oracle import Constants, Floats, Problem
+from stemtheory.oracles.problem import Constants, Floats, Problem
+from stemtheory.runtime.backend import Backend
 
 
 class Altered:

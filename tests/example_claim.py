@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.bound_formulas import Premise
-from stemtheory.catalogue import load_problem
+from stemtheory.bounds.formulas import Premise
 from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
-from stemtheory.oracle import Floats, Problem
-from stemtheory.walk import gaussian_draw
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.oracles.problem import Floats, Problem
+from stemtheory.simulator.stepwise import gaussian_draw
 
 MU = 0.25
 ETAS = np.array([0.1, 0.5, 1.0])  # L = 1

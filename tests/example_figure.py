@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
 from stemtheory.bounds import Setting, evaluate
-from stemtheory.drawing import Figure, Progress
+from stemtheory.report.drawing import Figure, Progress
 
 K, b, I = 4, 4, 4
 

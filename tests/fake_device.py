@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from stemtheory.backend import Backend
+from stemtheory.runtime.backend import Backend
 
 # Callables of NumPy 2.4 that CuPy 14.2 does not have (compared in one process, without a device).
 _MISSING = """

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.catalogue import problem_entry
-from stemtheory.data import Images
-from stemtheory.image_problem import ImageProblem
+from stemtheory.images.data_sets import Images
+from stemtheory.images.problem import ImageProblem
+from stemtheory.oracles.catalogue import problem_entry
 
 # name, shape of the images, own dials: small, with odd sizes and the paper's two architectures
 CASES: list[tuple[str, tuple[int, int, int], dict[str, Any]]] = [

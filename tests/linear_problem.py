@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.linear_model import LinearModel, linear_model
-from stemtheory.oracle import Floats
+from stemtheory.moments.linear_model import LinearModel, linear_model
+from stemtheory.oracles.problem import Floats
 
 
 @dataclass(frozen=True)

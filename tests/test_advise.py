@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory.advise import BOUNDS, advise
-from stemtheory.advise_measured import Experiment, advise_on, way_of
-from stemtheory.advise_plot import costs_of
 from stemtheory.bounds import evaluate, invert
-from stemtheory.catalogue import load_problem
-from stemtheory.cli import main
-from stemtheory.errors import UsageError
-from stemtheory.simulate import simulate
-from stemtheory.stepsizes import Theorem
+from stemtheory.bounds.advise.measured import Experiment, advise_on, way_of
+from stemtheory.bounds.advise.offers import BOUNDS, advise
+from stemtheory.cli.app import main
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.report.advise_plot import costs_of
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.stepsizes import Theorem
+from stemtheory.simulator.simulation import simulate
 
 CONSTANTS: dict[str, Any] = {"L": 1.0, "sigma": 0.5, "zeta": 1.0, "gap": 1.0}
 CASES: list[dict[str, Any]] = [

@@ -13,10 +13,10 @@ from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import Step, mean_over_workers
 from stemtheory.algorithms.fedavg import FedAvg
 from stemtheory.algorithms.stem import READINGS, Stem
-from stemtheory.errors import UsageError
-from stemtheory.heterogeneity import Push
-from stemtheory.schedule import Constant, Theorem
-from stemtheory.walk import Visit, gaussian_draw, walk
+from stemtheory.oracles.heterogeneity import Push
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.by_name import Constant, Theorem
+from stemtheory.simulator.stepwise import Visit, gaussian_draw, walk
 
 PROBLEMS = ("quadratic", "geman_mcclure", "cosine")
 SYNCS = tuple(READINGS)

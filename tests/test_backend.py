@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import backend as backends
 from stemtheory import load_problem, simulate
-from stemtheory.backend import (
+from stemtheory.oracles.catalogue import names
+from stemtheory.oracles.problem import Problem
+from stemtheory.oracles.separable import Family
+from stemtheory.runtime import backend as backends
+from stemtheory.runtime.backend import (
     BACKENDS,
     Backend,
     BackendUnavailableError,
@@ -23,11 +26,8 @@ from stemtheory.backend import (
     resolve,
     unavailable,
 )
-from stemtheory.catalogue import names
-from stemtheory.errors import UsageError
-from stemtheory.oracle import Problem
-from stemtheory.separable import Family
-from stemtheory.trace import Trace
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.trace import Trace
 from tests.fake_device import Device, fake_backend
 from tests.sources import ROOT
 
@@ -272,7 +272,7 @@ def test_cuts_for_the_cache_change_no_bit(
     traces = []
     for replicates_at_once in (64, 8, 3, 1):
         size = replicates_at_once * problem.K * problem.dim * np.dtype(dtype).itemsize
-        monkeypatch.setattr("stemtheory.array_engine.ARRAY_BYTES", size)
+        monkeypatch.setattr("stemtheory.simulator.array_engine.ARRAY_BYTES", size)
         traces.append(simulate(problem, backend="numpy", dtype=dtype, **variant, **SETTINGS))
     assert [same(traces[0], other) for other in traces] == [True] * 4
 

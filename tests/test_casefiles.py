@@ -10,7 +10,7 @@ import pytest
 from stemtheory.claims.base import Case
 from stemtheory.claims.casefiles import expected_failures, locate, replay, shipped, worst, write
 from stemtheory.claims.ledger import claims
-from stemtheory.errors import UsageError
+from stemtheory.runtime.errors import UsageError
 
 EXPECTED = {name: (claim, reading) for name, claim, reading in expected_failures()}
 

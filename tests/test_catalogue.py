@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from stemtheory.catalogue import load_problem, make_problem, user_entry
-from stemtheory.cli import main
-from stemtheory.errors import UsageError
-from stemtheory.oracle import Problem
+from stemtheory.cli.app import main
+from stemtheory.oracles.catalogue import load_problem, make_problem, user_entry
+from stemtheory.oracles.problem import Problem
+from stemtheory.runtime.errors import UsageError
 
 MODULE = '''
 import sys

@@ -7,7 +7,7 @@ import pytest
 from stemtheory.claims.base import Claim, Mutant, Verdict
 from stemtheory.claims.judge import INSTANCES
 from stemtheory.claims.ledger import check, claims, rejects, rows_of, select
-from stemtheory.errors import UsageError
+from stemtheory.runtime.errors import UsageError
 
 LEDGER = claims()
 CHECKABLE = [c for c in LEDGER.values() if c.compare is not None]

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from stemtheory import bounds, load_problem, simulate
-from stemtheory.cli import main
-from stemtheory.jsontext import to_json
-from stemtheory.margins import document, margins
-from stemtheory.trace import Trace
+from stemtheory.bounds.margins import document, margins
+from stemtheory.cli.app import main
+from stemtheory.runtime.jsontext import to_json
+from stemtheory.simulator.trace import Trace
 from tests.sources import ROOT
 
 RUN_KEYS = """
@@ -324,7 +324,7 @@ def test_a_violated_bound_ends_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = simulate(load_problem("geman_mcclure"), T=60, replicates=4)
-    module = sys.modules["stemtheory.simulate"]
+    module = sys.modules["stemtheory.simulator.simulation"]
     monkeypatch.setattr(module, "simulate", lambda *_, **__: _with_mean(trace, 1e9))
     assert ask(capsys, "run", "geman_mcclure", code=1)["verdicts"]["stem-theorem"] == "violated"
 
@@ -364,7 +364,7 @@ def test_a_signal_stops_cleanly(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The signal arrives while the run is under way, which the simulator itself arranges."""
-    module = sys.modules["stemtheory.simulate"]
+    module = sys.modules["stemtheory.simulator.simulation"]
     real = module.simulate
 
     def interrupted(*args: Any, **options: Any) -> Trace:
@@ -380,7 +380,7 @@ def test_a_signal_stops_cleanly(
     assert signal.getsignal(number) is before
 
 
-HOOKS = {"array": ("array_engine", "run_group"), "fused": ("fused.engine", "_run_group")}
+HOOKS = {"array": ("simulator.array_engine", "run_group"), "fused": ("simulator.fused.engine", "_run_group")}
 
 
 @pytest.mark.parametrize("engine", HOOKS)
@@ -435,7 +435,7 @@ def test_main_works_outside_of_the_main_thread(capsys: pytest.CaptureFixture[str
 def test_a_failure_inside_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from stemtheory import inventory
+    from stemtheory.cli import inventory
 
     def fail() -> None:
         raise RuntimeError("first line\nsecond line")
@@ -451,10 +451,10 @@ def test_a_failure_inside_is_one_sentence(
 
 def test_starting_loads_neither_pictures_nor_tables() -> None:
     code = (
-        "import sys, stemtheory.cli\n"
+        "import sys, stemtheory.cli.app\n"
         "heavy = ('matplotlib', 'scipy.stats', 'pandas', 'numba', 'cupy')\n"
         "print([name for name in heavy if name in sys.modules])\n"
-        "stemtheory.cli.main(['run', 'geman_mcclure', '--T', '60', '--json'])\n"
+        "stemtheory.cli.app.main(['run', 'geman_mcclure', '--T', '60', '--json'])\n"
         "print([name for name in heavy[:3] if name in sys.modules])\n"
     )
     done = subprocess.run(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stemtheory import console
+from stemtheory.cli import console
 
 ROOT = Path(__file__).parent.parent
 COMMAND = f"{sys.executable} -m stemtheory"
@@ -67,7 +67,7 @@ def test_an_encoding_that_lacks_a_letter_shows_a_question_mark(tmp_path: Path) -
 
 LOST = """
 import gc, signal, sys, time
-from stemtheory import console
+from stemtheory.cli import console
 
 class Finaliser:
     def __del__(self):

@@ -12,18 +12,18 @@ import pytest
 
 from stemtheory.algorithms.base import Step
 from stemtheory.algorithms.stem import Stem
-from stemtheory.backend import numpy_backend
-from stemtheory.catalogue import load_problem, names, problem_entry
-from stemtheory.contract import Row, check_problem, passed, records, table, text
-from stemtheory.contract.statistics import Z_LIMIT, z_scores
-from stemtheory.errors import UsageError
-from stemtheory.finite_sum import FiniteSum, Model
-from stemtheory.finite_sum_constants import bracket
-from stemtheory.heterogeneity import HETEROGENEITIES
-from stemtheory.noise import NOISES
-from stemtheory.oracle import Floats
-from stemtheory.separable import Family, Separable
-from stemtheory.simulate import simulate
+from stemtheory.claims.contract import Row, check_problem, passed, records, table, text
+from stemtheory.claims.contract.statistics import Z_LIMIT, z_scores
+from stemtheory.oracles.catalogue import load_problem, names, problem_entry
+from stemtheory.oracles.finite_sum import FiniteSum, Model
+from stemtheory.oracles.finite_sum_constants import bracket
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES
+from stemtheory.oracles.noise import NOISES
+from stemtheory.oracles.problem import Floats
+from stemtheory.oracles.separable import Family, Separable
+from stemtheory.runtime.backend import numpy_backend
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.simulation import simulate
 
 NAMES = names("problems")
 FAMILIES = [name for name in NAMES if isinstance(problem_entry(name), Family)]

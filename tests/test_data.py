@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import data
-from stemtheory.data import CLASSES, available, load_images, partition
-from stemtheory.errors import UsageError
+from stemtheory.images import data_sets as data
+from stemtheory.images.data_sets import CLASSES, available, load_images, partition
+from stemtheory.runtime.errors import UsageError
 from tests.images_toy import toy
 from tests.test_data_files import LABELS, PIXELS, idx, write_mnist
 

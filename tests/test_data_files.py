@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory.data_files import (
+from stemtheory.images.data_files import (
     CIFAR_PIXELS,
     read_cifar10,
     read_idx,
     read_idx_pair,
     unpickle,
 )
-from stemtheory.errors import UsageError
+from stemtheory.runtime.errors import UsageError
 
 RNG = np.random.Generator(np.random.SFC64(np.random.SeedSequence(3)))
 PIXELS = RNG.integers(0, 256, (7, 5, 4)).astype(np.uint8)

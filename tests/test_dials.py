@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory.catalogue import load_problem
-from stemtheory.dials import Dials, resolve_dials
-from stemtheory.errors import UsageError
-from stemtheory.heterogeneity import HETEROGENEITIES, signs
-from stemtheory.noise import NOISES
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.oracles.dials import Dials, resolve_dials
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES, signs
+from stemtheory.oracles.noise import NOISES
+from stemtheory.runtime.errors import UsageError
 
 K, DIM = 4, 8
 

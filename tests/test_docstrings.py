@@ -154,7 +154,7 @@ def test_the_glossary_is_a_table_without_repeats() -> None:
 
 
 def test_letters_of_simulate_stand_in_the_glossary() -> None:
-    module = pytest.importorskip("stemtheory.simulate")
+    module = pytest.importorskip("stemtheory.simulator.simulation")
     parameters = inspect.signature(module.simulate).parameters
     letters = {name for name in parameters if len(name) <= 2}
     assert {"T", "b", "I", "B", "nu", "x1"} <= letters
@@ -181,7 +181,7 @@ def flag_faults(options: list[set[str]], rows: list[Row]) -> list[str]:
 
 
 def test_flags_of_the_glossary_exist_in_both_forms() -> None:
-    cli = pytest.importorskip("stemtheory.cli")
+    cli = pytest.importorskip("stemtheory.cli.app")
     typer_main = pytest.importorskip("typer.main")
     options = [set(names) for names in _options(typer_main.get_command(cli.app))]
     assert flag_faults(options, glossary()) == []

@@ -18,10 +18,11 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory import catalogue, drawing
-from stemtheory.drawing import Figure, draw_figures, drawable, log_band, log_bars, render
-from stemtheory.errors import UsageError
-from stemtheory.files import write_whole
+from stemtheory.oracles import catalogue
+from stemtheory.report import drawing
+from stemtheory.report.drawing import Figure, draw_figures, drawable, log_band, log_bars, render
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.files import write_whole
 from tests.sources import ROOT
 
 
@@ -158,7 +159,7 @@ def _lightness(colour: str) -> float:
 def test_no_display_is_looked_for(tmp_path: Path) -> None:
     """With a window toolkit asked for and no display, in a process of its own."""
     code = (
-        "import sys\nfrom pathlib import Path\nfrom stemtheory.drawing import draw_figures\n"
+        "import sys\nfrom pathlib import Path\nfrom stemtheory.report.drawing import draw_figures\n"
         f"draw_figures([{NAME!r}], out=Path(sys.argv[1]), formats=('png', 'pdf', 'svg'))\n"
         "print([m for m in ('tkinter', 'matplotlib.pyplot') if m in sys.modules])\n"
     )

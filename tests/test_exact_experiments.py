@@ -12,12 +12,12 @@ import pytest
 
 from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.drawing import Figure, full_caption, render
 from stemtheory.figures import _exact as exact
 from stemtheory.figures import complexity, drift, speedup, synchronisation, tuned
-from stemtheory.linear_model import linear_model
-from stemtheory.moment_run import Recursion
-from stemtheory.moments import stability, steps_to
+from stemtheory.moments.exact import stability, steps_to
+from stemtheory.moments.linear_model import linear_model
+from stemtheory.moments.recursion import Recursion
+from stemtheory.report.drawing import Figure, full_caption, render
 
 SILENT: Any = lambda _: None  # noqa: E731
 

@@ -14,13 +14,13 @@ import pytest
 
 from stemtheory import load_problem, simulate
 from stemtheory.algorithms.stem import READINGS
-from stemtheory.array_engine import MOST_STEPS
-from stemtheory.catalogue import names
-from stemtheory.heterogeneity import HETEROGENEITIES
-from stemtheory.noise import NOISES
-from stemtheory.oracle import Problem
-from stemtheory.separable import Family
-from stemtheory.trace import Trace
+from stemtheory.oracles.catalogue import names
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES
+from stemtheory.oracles.noise import NOISES
+from stemtheory.oracles.problem import Problem
+from stemtheory.oracles.separable import Family
+from stemtheory.simulator.array_engine import MOST_STEPS
+from stemtheory.simulator.trace import Trace
 from tests.fake_device import (
     MISSING,
     MISSING_LINALG,
@@ -271,7 +271,7 @@ def test_device_noise_does_not_depend_on_how_replicates_are_grouped(
         return simulate(problem, T=600, b=2, I=4, sync_batch=2, replicates=40, backend=backend)
 
     together = device_noise()
-    monkeypatch.setattr("stemtheory.array_engine.DEVICE_ARRAY_BYTES", 1)
+    monkeypatch.setattr("stemtheory.simulator.array_engine.DEVICE_ARRAY_BYTES", 1)
     apart = device_noise()
     assert same(together, apart)
     assert together.mean_grad_sq != run(problem, None, T=600, replicates=40).mean_grad_sq
@@ -367,7 +367,7 @@ def test_the_comparison_script_finds_a_wrong_device_and_no_other() -> None:
 def test_the_comparison_script_says_why_it_has_nothing_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("stemtheory.backend.unavailable", lambda: "there is no device")
+    monkeypatch.setattr("stemtheory.runtime.backend.unavailable", lambda: "there is no device")
     monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--folder", str(tmp_path), "--repeats", "2"])
     script = runpy.run_path(str(ROOT / "benchmarks" / "gpu_check.py"))
     assert script["main"]() == 0

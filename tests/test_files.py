@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stemtheory.cli import main
-from stemtheory.errors import UsageError
-from stemtheory.files import part_of, write_file, write_whole
+from stemtheory.cli.app import main
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.files import part_of, write_file, write_whole
 
 Write = Callable[[Path, str], Any]
 

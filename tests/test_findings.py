@@ -8,8 +8,8 @@ import shlex
 
 import pytest
 
-from stemtheory import findings
-from stemtheory.cli import main
+from docs.build import findings
+from stemtheory.cli.app import main
 from tests.sources import ROOT
 
 PAGE = ROOT / "docs/findings.md"

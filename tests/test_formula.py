@@ -8,8 +8,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from stemtheory.claims.ledger import claims
-from stemtheory.errors import UsageError
-from stemtheory.formula import WIDEST, Typesetter, parts, plain
+from stemtheory.report.formula import WIDEST, Typesetter, parts, plain
+from stemtheory.runtime.errors import UsageError
 
 LEDGER = claims()
 

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import fused, load_problem, simulate
+from stemtheory import load_problem, simulate
 from stemtheory.algorithms.stem import READINGS
-from stemtheory.backend import Backend, resolve, unavailable
-from stemtheory.catalogue import names
-from stemtheory.fused import device_engine
-from stemtheory.fused.checkpoint import Checkpoint
-from stemtheory.streams import REPLICATE_BLOCK, NoiseKey
-from stemtheory.trace import Trace
+from stemtheory.oracles.catalogue import names
+from stemtheory.runtime.backend import Backend, resolve, unavailable
+from stemtheory.runtime.streams import REPLICATE_BLOCK, NoiseKey
+from stemtheory.simulator import fused
+from stemtheory.simulator.fused.checkpoint import Checkpoint
+from stemtheory.simulator.fused.cuda import engine as device_engine
+from stemtheory.simulator.trace import Trace
 from tests.law import apart
 from tests.test_fake_device import ENGINE_NAMES, VARIANTS
 
@@ -105,7 +106,7 @@ def test_the_same_seed_gives_the_same_run_and_seed_0_is_a_seed(gpu: Backend) -> 
 
 def test_groups_change_no_bit(gpu: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     together = device_run(gpu)
-    monkeypatch.setattr("stemtheory.array_engine.DEVICE_ARRAY_BYTES", 1)
+    monkeypatch.setattr("stemtheory.simulator.array_engine.DEVICE_ARRAY_BYTES", 1)
     assert same(together, device_run(gpu))
 
 

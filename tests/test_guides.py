@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import stemtheory
-from stemtheory import catalogue, notebook
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.claims.ledger import check, one
-from stemtheory.drawing import draw_figures
-from stemtheory.trace import Trace
+from stemtheory.oracles import catalogue
+from stemtheory.report.drawing import draw_figures
+from stemtheory.runtime import notebook
+from stemtheory.simulator.trace import Trace
 from tests import example_algorithm, example_figure
 
 ROOT = Path(__file__).resolve().parent.parent

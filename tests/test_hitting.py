@@ -7,8 +7,8 @@ import pytest
 from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
-from stemtheory.errors import UsageError
-from stemtheory.hitting import HittingTime, hitting_time, interval, last_crossing
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.hitting import HittingTime, hitting_time, interval, last_crossing
 
 Floats = NDArray[np.float64]
 Rule = Callable[[Floats, Floats, float], float]

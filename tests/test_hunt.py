@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory.catalogue import load_problem
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.casefiles import Found, replay, worst
 from stemtheory.claims.hunt import BOX, decode, hunt, shrink
 from stemtheory.claims.ledger import claims
-from stemtheory.cli import main
-from stemtheory.errors import UsageError
+from stemtheory.cli.app import main
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.runtime.errors import UsageError
 
 BUDGET = 120.0  # on two cores; either failure is found in a few seconds
 

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import data, image_problem, replication
-from stemtheory.catalogue import names
-from stemtheory.drawing import draw_figures, figure_entry, render
-from stemtheory.errors import UsageError
+from docs.build import replication
 from stemtheory.figures import _image_panels as panels
 from stemtheory.figures import _images as images
 from stemtheory.figures import gradient_floor as floors
@@ -31,9 +28,14 @@ from stemtheory.figures._images import (
     least,
     tune,
 )
-from stemtheory.images import History, PerEpoch, _Run
-from stemtheory.oracle import Constants
-from stemtheory.schedule import Constant, Schedule
+from stemtheory.images import data_sets as data
+from stemtheory.images import problem as image_problem
+from stemtheory.images.training import History, PerEpoch, _Run
+from stemtheory.oracles.catalogue import names
+from stemtheory.oracles.problem import Constants
+from stemtheory.report.drawing import draw_figures, figure_entry, render
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.by_name import Constant, Schedule
 from tests.images_toy import toy
 
 FIGURES = (2, 3, 4, 5)

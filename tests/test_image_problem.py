@@ -6,18 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory.advise_measured import advise_on
-from stemtheory.backend import numpy_backend
-from stemtheory.catalogue import load_problem, names, needs_data, problem_entry
-from stemtheory.cli import main
-from stemtheory.contract import check_problem, passed
-from stemtheory.data import available
-from stemtheory.errors import UsageError
-from stemtheory.experiment.points import Machine, points
-from stemtheory.experiment.spec import parse_spec
-from stemtheory.image_estimates import along
-from stemtheory.image_problem import ImageProblem
-from stemtheory.layers import (
+from stemtheory.bounds.advise.measured import advise_on
+from stemtheory.bounds.margins import margins
+from stemtheory.claims.contract import check_problem, passed
+from stemtheory.cli.app import main
+from stemtheory.experiment.design.points import Machine, points
+from stemtheory.experiment.design.spec import parse_spec
+from stemtheory.images.data_sets import available
+from stemtheory.images.estimates import along
+from stemtheory.images.networks import dimension, unpack
+from stemtheory.images.nn_layers import (
     col2im,
     cross_entropy,
     cross_entropy_gradient,
@@ -26,9 +24,11 @@ from stemtheory.layers import (
     pool,
     pool_gradient,
 )
-from stemtheory.margins import margins
-from stemtheory.network import dimension, unpack
-from stemtheory.simulate import simulate
+from stemtheory.images.problem import ImageProblem
+from stemtheory.oracles.catalogue import load_problem, names, needs_data, problem_entry
+from stemtheory.runtime.backend import numpy_backend
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.simulation import simulate
 from tests.fake_device import Device, fake_backend
 from tests.images_toy import CASES, IDS, starts, stream, toy, toy_problem
 
@@ -192,7 +192,7 @@ def test_a_large_minibatch_is_the_mean_of_its_pieces(monkeypatch: pytest.MonkeyP
     problem = toy_problem(1)
     x, lists = starts(problem), problem.draw(stream(1), (), 20, FLOAT64)
     whole = problem.stochastic_gradient(x, lists)
-    monkeypatch.setattr("stemtheory.image_problem.PIECE", 7)
+    monkeypatch.setattr("stemtheory.images.problem.PIECE", 7)
     np.testing.assert_allclose(problem.stochastic_gradient(x, lists), whole, atol=1e-14)
 
 

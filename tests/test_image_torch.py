@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory.backend import numpy_backend
-from stemtheory.image_problem import ImageProblem
-from stemtheory.network import unpack
+from stemtheory.images.networks import unpack
+from stemtheory.images.problem import ImageProblem
+from stemtheory.runtime.backend import numpy_backend
 from tests.images_toy import CASES, IDS, starts, stream, toy, toy_problem
 
 pytestmark = [
@@ -66,7 +66,7 @@ def test_gradients_agree_with_autograd(case: int, dtype: str) -> None:
 
 def test_ties_of_the_pooling_are_broken_as_in_torch() -> None:
     """Images of two grey levels and weights of three values: most squares have ties."""
-    from stemtheory.catalogue import problem_entry
+    from stemtheory.oracles.catalogue import problem_entry
 
     entry = problem_entry("cnn")
     problem = entry.on(toy((1, 12, 13), levels=2), 2, train=8, test=5, layers="small")

@@ -9,11 +9,11 @@ import pytest
 
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import Step, System, mean_iterate
-from stemtheory.errors import UsageError
-from stemtheory.image_problem import ImageProblem
-from stemtheory.images import History, PerEpoch, Training, estimates, train
-from stemtheory.schedule import Constant
-from stemtheory.streams import NoiseKey
+from stemtheory.images.problem import ImageProblem
+from stemtheory.images.training import History, PerEpoch, Training, estimates, train
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.streams import NoiseKey
+from stemtheory.schedules.by_name import Constant
 from tests.images_toy import toy_problem
 
 ALL = pytest.mark.parametrize("algorithm", ["stem", "fedavg", "scaffold"])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from stemtheory.bounds import BOUNDS, Inversion, Setting, bound_curve, evaluate, invert
-from stemtheory.errors import UsageError
-from stemtheory.inversion import LONGEST, first_fixed, first_on_curve
-from stemtheory.schedule import Curve, Theorem
+from stemtheory.bounds.inversion import LONGEST, first_fixed, first_on_curve
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.by_name import Curve, Theorem
 
 CONSTANTS: dict[str, Any] = {"L": 1.0, "sigma": 1.0, "zeta": 1.0, "gap": 0.5}
 

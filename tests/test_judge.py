@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from stemtheory.claims.base import Case, Claim, Comparison, Kind, Verdict, dials
+from stemtheory.claims.evidence.path import record
 from stemtheory.claims.judge import ALPHA, INSTANCES, combine, critical, judge
-from stemtheory.claims.path import record
-from stemtheory.errors import UsageError
+from stemtheory.runtime.errors import UsageError
 
 
 def verdict(kind: Kind, left: Any, right: Any, **more: Any) -> tuple[Any, Any]:
@@ -96,7 +96,7 @@ def test_case_survives_json() -> None:
 def test_conditional_moments_against_resampling(reading: str) -> None:
     """E||N||^2 and E[Dl | F_t] in closed form equal what fresh minibatches give (|z| < 4.5)."""
     from stemtheory.algorithms.base import mean_over_workers
-    from stemtheory.walk import gaussian_draw
+    from stemtheory.simulator.stepwise import gaussian_draw
 
     path = record(Case("cosine", 3, 2, 2, 3, 2, dials(sigma=0.7), reading, replicates=1, x1=0.8))
     R = 20_000

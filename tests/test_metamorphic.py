@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from stemtheory.bounds import BOUNDS, Setting, evaluate
-from stemtheory.catalogue import load_problem, names, problem_entry
-from stemtheory.contract import check_problem
-from stemtheory.finite_sum import FiniteSum
-from stemtheory.finite_sum_constants import bracket
-from stemtheory.oracle import Constants, Floats, Problem, Witness
-from stemtheory.separable import Family, Separable
-from stemtheory.simulate import simulate
+from stemtheory.claims.contract import check_problem
+from stemtheory.oracles.catalogue import load_problem, names, problem_entry
+from stemtheory.oracles.finite_sum import FiniteSum
+from stemtheory.oracles.finite_sum_constants import bracket
+from stemtheory.oracles.problem import Constants, Floats, Problem, Witness
+from stemtheory.oracles.separable import Family, Separable
+from stemtheory.simulator.simulation import simulate
 from tests.altered import Altered
 
 NAMES = names("problems")

@@ -11,18 +11,18 @@ import pytest
 from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.stem import READINGS
-from stemtheory.bound_formulas import Setting
-from stemtheory.errors import UsageError
-from stemtheory.linear_model import LINEARISED, LinearModel, coordinates, linear_model
-from stemtheory.moment_maps import compose, power, powers_of_two
-from stemtheory.moment_run import ConstantRun, Recursion, averages
-from stemtheory.moments import moments, stability, steps_to
-from stemtheory.oracle import Floats, Problem
-from stemtheory.schedule import Schedule
-from stemtheory.stem_bounds import STEM_BOUNDS
-from stemtheory.stepsizes import Calibrated, Constant, Practical, Theorem
-from stemtheory.trace import Counts
-from stemtheory.walk import gaussian_draw, walk
+from stemtheory.bounds.formulas import Setting
+from stemtheory.bounds.stem import STEM_BOUNDS
+from stemtheory.moments.exact import moments, stability, steps_to
+from stemtheory.moments.linear_model import LINEARISED, LinearModel, coordinates, linear_model
+from stemtheory.moments.maps import compose, power, powers_of_two
+from stemtheory.moments.recursion import ConstantRun, Recursion, averages
+from stemtheory.oracles.problem import Floats, Problem
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.by_name import Schedule
+from stemtheory.schedules.stepsizes import Calibrated, Constant, Practical, Theorem
+from stemtheory.simulator.stepwise import gaussian_draw, walk
+from stemtheory.simulator.trace import Counts
 from tests.linear_problem import LinearProblem
 
 STEM = ALGORITHMS["stem"].make()

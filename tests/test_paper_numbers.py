@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stemtheory import bounds, load_problem, simulate
-from stemtheory.trace import Trace
+from stemtheory.simulator.trace import Trace
 
 pytestmark = pytest.mark.slow
 

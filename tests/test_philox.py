@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from stemtheory import load_problem, simulate
-from stemtheory.errors import UsageError
-from stemtheory.philox import PhiloxStream, box_muller, lane_blocks, normals, philox
-from stemtheory.streams import NoiseKey
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.philox import PhiloxStream, box_muller, lane_blocks, normals, philox
+from stemtheory.runtime.streams import NoiseKey
 
 # Random123, kat_vectors: philox4x32 10.
 KNOWN = [
@@ -33,7 +33,7 @@ def test_known_answers(counter: Any, key: tuple[int, int], words: str) -> None:
 
 def test_a_changed_round_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: nine rounds instead of ten."""
-    monkeypatch.setattr("stemtheory.philox.ROUNDS", 9)
+    monkeypatch.setattr("stemtheory.runtime.philox.ROUNDS", 9)
     counter, key, words = KNOWN[0]
     assert [f"{int(word):08x}" for word in philox(counter, key)] != words.split()
 
@@ -115,8 +115,8 @@ def test_the_array_engine_gives_the_same_bits_for_any_chunk(
         ).grad_sq
 
     whole = run()
-    monkeypatch.setattr("stemtheory.array_engine.NOISE_BYTES", 1)
-    monkeypatch.setattr("stemtheory.array_engine.ARRAY_BYTES", 1)
+    monkeypatch.setattr("stemtheory.simulator.array_engine.NOISE_BYTES", 1)
+    monkeypatch.setattr("stemtheory.simulator.array_engine.ARRAY_BYTES", 1)
     np.testing.assert_array_equal(whole, run())
 
 

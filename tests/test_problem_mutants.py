@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stemtheory.backend import numpy_backend
-from stemtheory.catalogue import load_problem
-from stemtheory.contract import Row, check_problem
-from stemtheory.finite_sum import FiniteSum
-from stemtheory.oracle import Problem, Witness
+from stemtheory.claims.contract import Row, check_problem
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.oracles.finite_sum import FiniteSum
+from stemtheory.oracles.problem import Problem, Witness
+from stemtheory.runtime.backend import numpy_backend
 from tests.altered import Altered, declared
 
 SMALL: dict[str, Any] = {"K": 3, "dim": 2}

@@ -7,12 +7,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from stemtheory import problem_pages
-from stemtheory.catalogue import names, problem_entry
+from docs.build import problem_pages
+from stemtheory.oracles.catalogue import names, problem_entry
 from tests.sources import ROOT
 
 DOCS = ROOT / "docs"
-AGAIN = "generate them: python -m stemtheory.problem_pages docs"
+AGAIN = "generate them: python -m docs.build.problem_pages docs"
 
 
 def stale(made: dict[str, str]) -> list[str]:

@@ -23,14 +23,15 @@ pytest.importorskip(
 
 from numba.core.errors import NumbaError
 
-from stemtheory import Trace, fused, load_problem, simulate
+from stemtheory import Trace, load_problem, simulate
 from stemtheory.algorithms.stem import READINGS
-from stemtheory.errors import UsageError
-from stemtheory.fused import device_engine
-from stemtheory.fused.device import CAPABILITY, ptx
-from stemtheory.fused.device_build import KERNELS, Variant
-from stemtheory.fused.device_layout import Layout
-from stemtheory.fused.recipe import Part, Recipe, make_recipe
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator import fused
+from stemtheory.simulator.fused.cuda import engine as device_engine
+from stemtheory.simulator.fused.cuda.build import KERNELS, Variant
+from stemtheory.simulator.fused.cuda.device import CAPABILITY, ptx
+from stemtheory.simulator.fused.cuda.layout import Layout
+from stemtheory.simulator.fused.recipe import Part, Recipe, make_recipe
 from tests.fake_device import Device, DeviceArray, fake_backend
 from tests.fused.simulated import RaceError
 from tests.ptx_machine import PtxKernel, UnknownInstructionError

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from stemtheory import load_problem, simulate
-from stemtheory.backend import resolve
-from stemtheory.cli import main
-from stemtheory.margins import margins
+from stemtheory.bounds.margins import margins
+from stemtheory.cli.app import main
+from stemtheory.runtime.backend import resolve
 from tests.sources import ROOT
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stemtheory import replication
-from stemtheory.findings import fill
-from stemtheory.over_seeds import SeedMean, over_seeds, percent, points
+from docs.build import replication
+from docs.build.findings import fill
+from stemtheory.images.over_seeds import SeedMean, over_seeds, percent, points
 from tests.sources import ROOT
 
 RECORDS, BENCHMARK = ROOT / "docs/replication", ROOT / "benchmarks/results/images.json"

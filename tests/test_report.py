@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory import catalogue, drawing, report, report_sweeps
-from stemtheory.drawing import Figure
-from stemtheory.errors import UsageError
-from stemtheory.experiment.spec import Spec, parse_spec
-from stemtheory.manifest import key_of, reachable
-from stemtheory.margins import Margin, margins
-from stemtheory.pages import Column, Section, Table, shown
-from stemtheory.trace import Trace
+from stemtheory.bounds.margins import Margin, margins
+from stemtheory.experiment.design.spec import Spec, parse_spec
+from stemtheory.oracles import catalogue
+from stemtheory.report import drawing, report_sweeps
+from stemtheory.report import reproduction as report
+from stemtheory.report.drawing import Figure
+from stemtheory.report.manifest import key_of, reachable
+from stemtheory.report.pages import Column, Section, Table, shown
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.trace import Trace
 
 AWKWARD = "a|b & <c> 50% #_{x}^~\\"
 TABLE = Table(
@@ -308,13 +310,15 @@ def test_figures_of_a_stored_sweep_say_which() -> None:
 
 def test_the_key_follows_the_code_that_is_reached() -> None:
     modules = reachable(["stemtheory.figures.tuned"])
-    assert {"stemtheory.figures._exact", "stemtheory.moments", "stemtheory.problems.cosine"} <= (
-        reachable(["stemtheory.figures.tuned", "stemtheory.problems"])
-    )
-    assert not [m for m in modules if m.startswith(("stemtheory.claims", "stemtheory.cli"))]
+    assert {
+        "stemtheory.figures._exact",
+        "stemtheory.moments.exact",
+        "stemtheory.problems.cosine",
+    } <= (reachable(["stemtheory.figures.tuned", "stemtheory.problems"]))
+    assert not [m for m in modules if m.startswith(("stemtheory.claims", "stemtheory.cli.app"))]
     assert "stemtheory.figures.drift" not in modules
-    assert "stemtheory.claims.stem_rates" in reachable(["stemtheory.claims"])
-    roots = ["stemtheory.errors"]
+    assert "stemtheory.claims.paper.stem.rates" in reachable(["stemtheory.claims"])
+    roots = ["stemtheory.runtime.errors"]
     assert key_of(roots, "quick") == key_of(roots, "quick") != key_of(roots, "full")
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stemtheory.errors import UsageError
-from stemtheory.schedule import (
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.by_name import (
     Calibrated,
     Constant,
     FedAvgCalibrated,

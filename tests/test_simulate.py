@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import stemtheory.array_engine as engine
-from stemtheory import Trace, load_problem, simulate, trace_files
+import stemtheory.simulator.array_engine as engine
+from stemtheory import Trace, load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.errors import UsageError
-from stemtheory.schedule import make_schedule
-from stemtheory.streams import NoiseKey
-from stemtheory.walk import walk
+from stemtheory.report import trace_files
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.streams import NoiseKey
+from stemtheory.schedules.by_name import make_schedule
+from stemtheory.simulator.stepwise import walk
 
 
 @pytest.mark.parametrize("sync", ["literal", "average-first", "overwrite", "average-both"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem, simulate
-from stemtheory.streams import NoiseKey, blocks
+from stemtheory.runtime.streams import NoiseKey, blocks
 
 KEY = NoiseKey(seed=0, dim=8, K=4, T=4096, b=4.0, I=3)
 
@@ -51,7 +51,7 @@ def test_blocks() -> None:
 
 def test_independent_of_the_hash_seed() -> None:
     code = (
-        "from stemtheory.streams import NoiseKey;"
+        "from stemtheory.runtime.streams import NoiseKey;"
         "print(NoiseKey(0,8,4,4096,4.0,3).seed_sequence(0,'steps').spawn_key)"
     )
     seen = {

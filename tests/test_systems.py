@@ -14,9 +14,9 @@ from stemtheory.algorithms.compression import Compression
 from stemtheory.algorithms.entry import SYNCS
 from stemtheory.algorithms.scaffold import Scaffold
 from stemtheory.algorithms.stem import READINGS, Stem
-from stemtheory.errors import UsageError
-from stemtheory.schedule import Constant
-from stemtheory.walk import Visit, gaussian_draw, walk
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.by_name import Constant
+from stemtheory.simulator.stepwise import Visit, gaussian_draw, walk
 
 NAMED = ("stem", "fedavg", "fed-stem", "minibatch-stem", "storm", "minibatch-sgd")
 SYSTEMS = sorted(set(ALGORITHMS) - set(NAMED))

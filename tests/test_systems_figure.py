@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from stemtheory.drawing import figure_entry, render
-from stemtheory.experiment.run import run_sweep
-from stemtheory.experiment.spec import parse_spec
+from stemtheory.experiment.design.spec import parse_spec
+from stemtheory.experiment.sweep import run_sweep
 from stemtheory.figures import systems
 from stemtheory.figures._systems import Row, Systems, systems_of, table
+from stemtheory.report.drawing import figure_entry, render
 
 NEVER = math.nan
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from stemtheory.bounds import table1_exponents
-from stemtheory.errors import UsageError
-from stemtheory.table1 import TableRow
+from stemtheory.bounds.table1 import TableRow
+from stemtheory.runtime.errors import UsageError
 
 NUS = [Fraction(0), Fraction(1, 7), Fraction(1, 3), Fraction(1, 2), Fraction(3, 4), Fraction(1)]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from stemtheory.drawing import draw_figures, figure_entry, render
 from stemtheory.figures import table1
 from stemtheory.figures._table1_tuned import LAWS, NOT_MEASURED, TunedRow, cell, premises
 from stemtheory.figures.table1 import Exponents, Measured
+from stemtheory.report.drawing import draw_figures, figure_entry, render
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_it_is_written_in_every_form(
     data: Exponents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = dataclasses.replace(figure_entry("table1"), prepare=lambda mode, progress: data)
-    monkeypatch.setattr("stemtheory.drawing.figure_entry", lambda name: entry)
+    monkeypatch.setattr("stemtheory.report.drawing.figure_entry", lambda name: entry)
     (figure,) = draw_figures(["table1"], out=tmp_path, formats=("svg",))
     names = [Path(file).name for file in figure["files"]]
     assert names == [f"table1.{ending}" for ending in ("svg", "csv", "md", "tex", "txt")]

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stemtheory.drawing import render
 from stemtheory.figures import _tradeoff as tradeoff
 from stemtheory.figures import tradeoff_curve as curve
 from stemtheory.figures import tradeoff_surface as surface
 from stemtheory.figures._tradeoff import Cell, Grid, K, common_factor, formula
+from stemtheory.report.drawing import render
 
 EPSILON = 1e-3
 NUS = np.linspace(0, 1, 21)

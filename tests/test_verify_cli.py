@@ -11,7 +11,7 @@ import pytest
 from stemtheory.claims import together
 from stemtheory.claims.base import Claim, Comparison, Mutant, Verdict
 from stemtheory.claims.ledger import ALIASES, claims, select
-from stemtheory.cli import main
+from stemtheory.cli.app import main
 from tests.example_claim import CLAIMS, CONTRACTION
 
 ROW_KEYS = {

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from stemtheory.oracle import Floats, Problem
+from stemtheory.oracles.problem import Floats, Problem
 
 Chances = Mapping[str, Any]
 

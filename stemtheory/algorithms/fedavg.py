@@ -26,8 +26,8 @@ from stemtheory.algorithms.base import (
 )
 from stemtheory.algorithms.entry import PARTICIPATION, Entry, Options
 from stemtheory.algorithms.participation import sampled, weight_of
-from stemtheory.oracle import Problem
-from stemtheory.schedule import fedavg_curve
+from stemtheory.oracles.problem import Problem
+from stemtheory.schedules.by_name import fedavg_curve
 
 
 class FedAvgState(NamedTuple):

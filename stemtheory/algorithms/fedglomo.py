@@ -34,9 +34,9 @@ from stemtheory.algorithms.entry import (
     unit,
 )
 from stemtheory.algorithms.participation import sampled, server_mean, weight_of
-from stemtheory.errors import whole
-from stemtheory.oracle import Problem
-from stemtheory.schedule import Schedule, stem_curve
+from stemtheory.oracles.problem import Problem
+from stemtheory.runtime.errors import whole
+from stemtheory.schedules.by_name import Schedule, stem_curve
 
 
 class Trail(NamedTuple):

@@ -39,10 +39,10 @@ from stemtheory.algorithms.entry import (
     one_of,
     positive,
 )
-from stemtheory.errors import whole
-from stemtheory.oracle import Problem
-from stemtheory.schedule import Schedule, fedavg_curve
-from stemtheory.stepsizes import FloatArray, numbers, times
+from stemtheory.oracles.problem import Problem
+from stemtheory.runtime.errors import whole
+from stemtheory.schedules.by_name import Schedule, fedavg_curve
+from stemtheory.schedules.stepsizes import FloatArray, numbers, times
 
 
 class FedPdState(NamedTuple):

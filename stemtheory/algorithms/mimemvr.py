@@ -30,8 +30,8 @@ from stemtheory.algorithms.entry import (
     round_coupling,
 )
 from stemtheory.algorithms.participation import sampled, server_mean, weight_of
-from stemtheory.oracle import Problem
-from stemtheory.schedule import Schedule, stem_curve
+from stemtheory.oracles.problem import Problem
+from stemtheory.schedules.by_name import Schedule, stem_curve
 
 
 class MimeMvrState(NamedTuple):

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from stemtheory.bound_formulas import Premise
-from stemtheory.errors import UsageError
-from stemtheory.oracle import Floats
+from stemtheory.bounds.formulas import Premise
+from stemtheory.oracles.problem import Floats
+from stemtheory.runtime.errors import UsageError
 
 Kind = Literal["arithmetic", "pathwise", "conditional", "expectation", "rate", "not-checkable"]
 Where = Literal["all", "off-sync", "sync"]

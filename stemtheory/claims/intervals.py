@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracle import Floats
+from stemtheory.oracles.problem import Floats
 
 Number = int | str | Fraction
 

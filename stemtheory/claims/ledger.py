@@ -6,40 +6,39 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
-from importlib.util import find_spec
 from typing import Any
 
-from stemtheory import notebook
-from stemtheory.catalogue import user_entry
 from stemtheory.claims.base import Case, Cell, Claim, Comparison, Mutant, Verdict
-from stemtheory.claims.fedavg_path import record_fedavg
+from stemtheory.claims.evidence.fedavg_path import record_fedavg
+from stemtheory.claims.evidence.path import record
 from stemtheory.claims.judge import combine, judge
 from stemtheory.claims.panel import grid, path_cases, with_reading
-from stemtheory.claims.path import record
-from stemtheory.errors import UsageError, choice
+from stemtheory.oracles.catalogue import user_entry
+from stemtheory.runtime import notebook
+from stemtheory.runtime.errors import UsageError, choice
 
 SECTIONS = (
-    "assumptions",
-    "identities",
-    "stepsizes",
-    "preliminary",
-    "stem_lemmas",
-    "stem_contraction",
-    "stem_potential",
-    "stem_consensus",
-    "stem_accumulation",
-    "stem_theorem",
-    "stem_constants",
-    "stem_rates",
-    "special_cases",
-    "fedavg",
-    "fedavg_rates",
-    "useful",
-    "table1",
-    "repaired_elementary",
-    "repaired",
-    "repaired_range",
-    "repaired_costs",
+    "paper.assumptions",
+    "paper.identities",
+    "paper.stepsizes",
+    "paper.preliminary",
+    "paper.stem.lemmas",
+    "paper.stem.contraction",
+    "paper.stem.potential",
+    "paper.stem.consensus",
+    "paper.stem.accumulation",
+    "paper.stem.theorem",
+    "paper.stem.constants",
+    "paper.stem.rates",
+    "paper.special_cases",
+    "paper.fedavg",
+    "paper.fedavg_rates",
+    "paper.useful",
+    "paper.table1",
+    "repaired.elementary",
+    "repaired.theorem",
+    "repaired.range",
+    "repaired.costs",
 )
 
 
@@ -58,8 +57,6 @@ def claims() -> dict[str, Claim]:
     """Return every claim by id, in the order of the sections."""
     found: dict[str, Claim] = {}
     for section in SECTIONS:
-        if find_spec(f"stemtheory.claims.{section}") is None:
-            continue
         for claim in importlib.import_module(f"stemtheory.claims.{section}").CLAIMS:
             if claim.id in found:
                 raise ValueError(f"two claims are called {claim.id}")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from stemtheory.errors import UsageError
-from stemtheory.experiment.run import SweepResult, run_sweep
-from stemtheory.experiment.spec import Spec, load_spec
+from stemtheory.experiment.design.spec import Spec, load_spec
+from stemtheory.experiment.sweep import SweepResult, run_sweep
+from stemtheory.runtime.errors import UsageError
 
 
 def stored_sweep(name: str, mode: str, store: Path, grids: Sequence[str] = ()) -> SweepResult:

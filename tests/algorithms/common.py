@@ -8,8 +8,8 @@ import numpy as np
 
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import mean_over_workers
-from stemtheory.schedule import Constant, Schedule
-from stemtheory.walk import Visit, gaussian_draw, walk
+from stemtheory.schedules.by_name import Constant, Schedule
+from stemtheory.simulator.stepwise import Visit, gaussian_draw, walk
 
 NAMED = ("stem", "fedavg", "fed-stem", "minibatch-stem", "storm", "minibatch-sgd")
 SYSTEMS = sorted(set(ALGORITHMS) - set(NAMED))

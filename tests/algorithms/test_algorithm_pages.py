@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.inventory import entries
+from stemtheory.cli.inventory import entries
 from tests.sources import ROOT
 
 TEXT = (ROOT / "docs/algorithms.md").read_text(encoding="utf-8")

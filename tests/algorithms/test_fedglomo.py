@@ -12,8 +12,8 @@ from stemtheory import load_problem, simulate
 from stemtheory.algorithms.compression import Compression
 from stemtheory.algorithms.fedglomo import FedGlomo, Trail
 from stemtheory.algorithms.stem import Stem
-from stemtheory.schedule import Constant
-from stemtheory.walk import gaussian_draw, walk
+from stemtheory.schedules.by_name import Constant
+from stemtheory.simulator.stepwise import gaussian_draw, walk
 from tests.algorithms.common import bar, gap, run
 
 PROBLEM = load_problem("cosine", K=4, dim=3)

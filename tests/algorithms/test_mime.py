@@ -12,7 +12,7 @@ from stemtheory import load_problem
 from stemtheory.algorithms.base import Round
 from stemtheory.algorithms.mime import Mime
 from stemtheory.algorithms.mimemvr import MimeMvr
-from stemtheory.walk import gaussian_draw
+from stemtheory.simulator.stepwise import gaussian_draw
 from tests.algorithms.common import bar, gap, make, run
 
 PROBLEM = load_problem("cosine", K=4, dim=3)

@@ -10,9 +10,9 @@ import pytest
 
 from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.cli import main
-from stemtheory.errors import UsageError
-from stemtheory.settings import resolve_sizes
+from stemtheory.cli.app import main
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.sizes import resolve_sizes
 
 RUN = ["run", "cosine", "scaffold", "--T", "8", "--b", "1", "--I", "4", "--json"]
 

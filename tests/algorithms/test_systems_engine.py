@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import stemtheory.array_engine as engine
+import stemtheory.simulator.array_engine as engine
 from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import System
 from stemtheory.algorithms.participation import weights
-from stemtheory.errors import UsageError
-from stemtheory.schedule import Constant
-from stemtheory.streams import NoiseKey
-from stemtheory.table1 import table1_exponents
-from stemtheory.trace import Trace
-from stemtheory.walk import walk
+from stemtheory.bounds.table1 import table1_exponents
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.streams import NoiseKey
+from stemtheory.schedules.by_name import Constant
+from stemtheory.simulator.stepwise import walk
+from stemtheory.simulator.trace import Trace
 from tests.algorithms.common import SYSTEMS, gap
 from tests.fake_device import MISSING, Device, fake_backend
 

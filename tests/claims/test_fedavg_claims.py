@@ -11,7 +11,10 @@ import pytest
 from stemtheory.algorithms.base import mean_over_workers
 from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import Verdict, dials
-from stemtheory.claims.fedavg import (
+from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
+from stemtheory.claims.judge import critical
+from stemtheory.claims.ledger import check, claims
+from stemtheory.claims.paper.fedavg import (
     accumulated,
     descent,
     expected_value,
@@ -22,11 +25,8 @@ from stemtheory.claims.fedavg import (
     run_cases,
     stale,
 )
-from stemtheory.claims.fedavg_path import FedAvgPath, record_fedavg
-from stemtheory.claims.fedavg_rates import at_accuracy, speed_up_beyond, upper_beyond
-from stemtheory.claims.judge import critical
-from stemtheory.claims.ledger import check, claims
-from stemtheory.walk import gaussian_draw
+from stemtheory.claims.paper.fedavg_rates import at_accuracy, speed_up_beyond, upper_beyond
+from stemtheory.simulator.stepwise import gaussian_draw
 
 COMMON = dials(sigma=0.5, zeta=1.0)
 

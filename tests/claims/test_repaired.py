@@ -10,11 +10,13 @@ import pytest
 from stemtheory.algorithms.stem import Stem
 from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import Case, dials
+from stemtheory.claims.evidence.measured import measure
+from stemtheory.claims.evidence.path import problem_of, record, schedule_of, setting_of, square
+from stemtheory.claims.evidence.quadratic_moments import average_grad_sq, is_exact, transition
+from stemtheory.claims.evidence.repaired_runs import FIRST_SAMPLE
+from stemtheory.claims.evidence.rounds import jackknife, over_all, rounds_of
 from stemtheory.claims.ledger import claims
-from stemtheory.claims.measured import measure
-from stemtheory.claims.path import problem_of, record, schedule_of, setting_of, square
-from stemtheory.claims.quadratic_moments import average_grad_sq, is_exact, transition
-from stemtheory.claims.repaired_coefficients import (
+from stemtheory.claims.repaired.coefficients import (
     METHOD,
     PARTS,
     cancellation,
@@ -22,13 +24,11 @@ from stemtheory.claims.repaired_coefficients import (
     room,
     with_sync_batch,
 )
-from stemtheory.claims.repaired_costs import SyncRun, counted
-from stemtheory.claims.repaired_elementary import Flat, growth
-from stemtheory.claims.repaired_runs import FIRST_SAMPLE
-from stemtheory.claims.repaired_steps import SHARP, STEEP, drift, forcing, jump_size, jumps
-from stemtheory.claims.rounds import jackknife, over_all, rounds_of
-from stemtheory.streams import NoiseKey
-from stemtheory.walk import gaussian_draw, walk
+from stemtheory.claims.repaired.costs import SyncRun, counted
+from stemtheory.claims.repaired.elementary import Flat, growth
+from stemtheory.claims.repaired.steps import SHARP, STEEP, drift, forcing, jump_size, jumps
+from stemtheory.runtime.streams import NoiseKey
+from stemtheory.simulator.stepwise import gaussian_draw, walk
 
 READINGS = ("literal", "average-first")
 

@@ -14,17 +14,17 @@ import pytest
 from stemtheory.algorithms.base import Step, mean_over_workers
 from stemtheory.algorithms.stem import Stem, StemState
 from stemtheory.claims.base import ALL_READINGS, Case, dials
-from stemtheory.claims.brackets import brackets, innovation, single
-from stemtheory.claims.counterexamples import DRIFTED, far, opposed, tilted
-from stemtheory.claims.path import Path, record, square
-from stemtheory.claims.preliminary import noisy_cases
-from stemtheory.claims.stem_accumulation import one_step
-from stemtheory.claims.stem_consensus import _gradient_spread, consensus, young
-from stemtheory.claims.stem_contraction import contraction, moved
-from stemtheory.claims.stem_lemmas import accumulation, accumulation_literal, descent_printed
-from stemtheory.claims.stem_potential import potential_descent
-from stemtheory.claims.sums import growth, since
-from stemtheory.oracle import Floats
+from stemtheory.claims.evidence.brackets import brackets, innovation, single
+from stemtheory.claims.evidence.counterexamples import DRIFTED, far, opposed, tilted
+from stemtheory.claims.evidence.path import Path, record, square
+from stemtheory.claims.evidence.sums import growth, since
+from stemtheory.claims.paper.preliminary import noisy_cases
+from stemtheory.claims.paper.stem.accumulation import one_step
+from stemtheory.claims.paper.stem.consensus import _gradient_spread, consensus, young
+from stemtheory.claims.paper.stem.contraction import contraction, moved
+from stemtheory.claims.paper.stem.lemmas import accumulation, accumulation_literal, descent_printed
+from stemtheory.claims.paper.stem.potential import potential_descent
+from stemtheory.oracles.problem import Floats
 
 RESAMPLES = 20_000
 STATES = (

@@ -11,13 +11,13 @@ import pytest
 
 from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import Case, Verdict, dials
+from stemtheory.claims.evidence.measured import measure
+from stemtheory.claims.evidence.path import record, setting_of, square
 from stemtheory.claims.exponents import Monomial, exact, fitted, in_terms, letter, solve
 from stemtheory.claims.ledger import check, claims
-from stemtheory.claims.measured import measure
-from stemtheory.claims.path import record, setting_of, square
-from stemtheory.claims.special_cases import as_printed, momentumless, shifted
-from stemtheory.claims.stem_constants import grad_norm_sum1, settings, sum_of_cubes
-from stemtheory.claims.stem_theorem import (
+from stemtheory.claims.paper.special_cases import as_printed, momentumless, shifted
+from stemtheory.claims.paper.stem.constants import grad_norm_sum1, settings, sum_of_cubes
+from stemtheory.claims.paper.stem.theorem import (
     BENIGN,
     BOTH,
     CONTRAST,
@@ -26,9 +26,9 @@ from stemtheory.claims.stem_theorem import (
     potential_cases,
     potential_terms,
 )
-from stemtheory.claims.table1 import EPSILON, printed, surface
-from stemtheory.errors import UsageError
-from stemtheory.stepsizes import Theorem
+from stemtheory.claims.paper.table1 import EPSILON, printed, surface
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.stepsizes import Theorem
 
 T, K, eps = letter("T"), letter("K"), letter("eps")
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from stemtheory import load_problem
-from stemtheory.backend import Backend
-from stemtheory.oracle import Problem
+from stemtheory.oracles.problem import Problem
+from stemtheory.runtime.backend import Backend
 
 FAULTS = ("none", "segfault", "kill", "raise", "memory", "nan", "kill-once")
 

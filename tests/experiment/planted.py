@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import Setting, samples_per_worker
-from stemtheory.experiment.cells import Cell
-from stemtheory.experiment.fits import Fit, fits
-from stemtheory.experiment.points import Machine, Point, points
-from stemtheory.experiment.spec import Spec, parse_spec
-from stemtheory.experiment.targets import Target, targets
-from stemtheory.experiment.work import CellResult
+from stemtheory.experiment.design.cells import Cell
+from stemtheory.experiment.design.points import Machine, Point, points
+from stemtheory.experiment.design.spec import Spec, parse_spec
+from stemtheory.experiment.execute.work import CellResult
+from stemtheory.experiment.fits.exponents import Fit, fits
+from stemtheory.experiment.fits.targets import Target, targets
 
 Law = Callable[[Cell], float]
 CONSTANTS = {"L": 1.0, "sigma": 1.0, "zeta": 0.0, "f_star": 0.0, "gap": 1.0}

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from stemtheory.experiment.spec import Spec, parse_spec
-from stemtheory.experiment.store import CONTENT, Store
+from stemtheory.experiment.design.spec import Spec, parse_spec
+from stemtheory.experiment.store.results import CONTENT, Store
 
 SMALL = """
 summary = "a small sweep"

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from stemtheory import catalogue
-from stemtheory.drawing import figure_entry, full_caption, render
-from stemtheory.errors import UsageError
-from stemtheory.experiment.fits import Fit, check_columns
-from stemtheory.experiment.points import Machine, points
-from stemtheory.experiment.rules import rules
-from stemtheory.experiment.run import SweepResult, run_sweep
-from stemtheory.experiment.spec import MODES, load_spec
+from stemtheory.experiment.design.points import Machine, points
+from stemtheory.experiment.design.rules import rules
+from stemtheory.experiment.design.spec import MODES, load_spec
+from stemtheory.experiment.fits.exponents import Fit, check_columns
 from stemtheory.experiment.stored import stored_sweep
+from stemtheory.experiment.sweep import SweepResult, run_sweep
 from stemtheory.figures._tradeoff import K, run_length
+from stemtheory.oracles import catalogue
+from stemtheory.report.drawing import figure_entry, full_caption, render
+from stemtheory.runtime.errors import UsageError
 
 NAMES = ("tradeoff", "complexity", "speedup", "heterogeneity", "margins", "slack")
 FIGURES = {

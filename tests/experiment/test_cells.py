@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem, simulate
-from stemtheory.experiment.cells import Cell, Method, Task, canonical, ladder, pairs, shown
-from stemtheory.experiment.provenance import commit
-from stemtheory.experiment.work import half_width_of_log, load_trace, run_cell
+from stemtheory.experiment.design.cells import Cell, Method, Task, canonical, ladder, pairs, shown
+from stemtheory.experiment.execute.provenance import commit
+from stemtheory.experiment.execute.work import half_width_of_log, load_trace, run_cell
 from tests.sources import ROOT
 
 TASK = Task("cosine", 2, 2, pairs({"L": 1, "sigma": 0.5, "zeta": 1.0, "noise": "phase"}))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from stemtheory import cli_sweeps
-from stemtheory.cli import main
-from stemtheory.experiment.rules import rules
-from stemtheory.experiment.run import Progress, run_sweep
-from stemtheory.experiment.spec import load_spec
+from stemtheory.cli import sweeps as cli_sweeps
+from stemtheory.cli.app import main
+from stemtheory.experiment.design.rules import rules
+from stemtheory.experiment.design.spec import load_spec
+from stemtheory.experiment.sweep import Progress, run_sweep
 from tests.experiment.sweeps import SMALL, small
 
 Capture = pytest.CaptureFixture[str]

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import fused, run_sweep, simulate
-from stemtheory.errors import UsageError
-from stemtheory.experiment import run as front
-from stemtheory.experiment.points import Machine, points
-from stemtheory.experiment.store import Store
+from stemtheory import run_sweep, simulate
+from stemtheory.experiment import sweep as front
+from stemtheory.experiment.design.points import Machine, points
+from stemtheory.experiment.store.results import Store
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator import fused
 from tests.experiment.sweeps import content, small
 
 TEXT = """

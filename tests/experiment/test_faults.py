@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from stemtheory.errors import UsageError
-from stemtheory.experiment import executors
-from stemtheory.experiment.drive import drive
-from stemtheory.experiment.executors import open_executor
+from stemtheory.experiment.design.points import Machine, points
+from stemtheory.experiment.execute import executors
+from stemtheory.experiment.execute.drive import drive
+from stemtheory.experiment.execute.executors import open_executor
+from stemtheory.experiment.execute.isolation import run_apart
 from stemtheory.experiment.faults import WorkersLostError
-from stemtheory.experiment.isolation import run_apart
-from stemtheory.experiment.points import Machine, points
-from stemtheory.experiment.run import SweepResult, run_sweep
+from stemtheory.experiment.sweep import SweepResult, run_sweep
+from stemtheory.runtime.errors import UsageError
 from tests.experiment.sweeps import SMALL, content, small
 from tests.sources import ROOT
 
@@ -103,7 +103,7 @@ def _cells(n: int = 4) -> list[Any]:
 
 
 def test_a_pool_whose_workers_never_start_blames_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stemtheory.experiment.isolation._serve", _ends_at_once)
+    monkeypatch.setattr("stemtheory.experiment.execute.isolation._serve", _ends_at_once)
     with pytest.raises(WorkersLostError, match="__main__"):
         list(run_apart(_cells(), lambda: False))
 

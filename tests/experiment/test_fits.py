@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from stemtheory.bounds import invert
-from stemtheory.errors import UsageError
-from stemtheory.experiment import tables
-from stemtheory.experiment.cells import Cell
-from stemtheory.experiment.fits import Fit, check_columns
-from stemtheory.experiment.regression import fit_line
-from stemtheory.experiment.rules import rules
-from stemtheory.experiment.run import run_sweep
-from stemtheory.experiment.targets import COSTS, Target, draws, targets
-from stemtheory.experiment.work import CellResult
-from stemtheory.hitting import resampled_means
-from stemtheory.oracle import Floats
+from stemtheory.experiment.design.cells import Cell
+from stemtheory.experiment.design.rules import rules
+from stemtheory.experiment.execute.work import CellResult
+from stemtheory.experiment.fits.exponents import Fit, check_columns
+from stemtheory.experiment.fits.regression import fit_line
+from stemtheory.experiment.fits.targets import COSTS, Target, draws, targets
+from stemtheory.experiment.store import tables
+from stemtheory.experiment.sweep import run_sweep
+from stemtheory.oracles.problem import Floats
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.hitting import resampled_means
 from tests.experiment import planted
 from tests.experiment.planted import judged, lose, outcomes, points_of, spec_of
 

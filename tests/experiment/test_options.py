@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import load_problem, report_sweeps, simulate
+from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.entry import Facts
-from stemtheory.cli import main
-from stemtheory.errors import UsageError
-from stemtheory.experiment import tables
-from stemtheory.experiment.cells import Cell
-from stemtheory.experiment.points import Machine, Point, points
-from stemtheory.experiment.spec import MODES, load_spec, parse_spec
-from stemtheory.experiment.targets import targets
-from stemtheory.experiment.work import run_cell
-from stemtheory.settings import resolve_schedule, resolve_sizes
+from stemtheory.cli.app import main
+from stemtheory.experiment.design.cells import Cell
+from stemtheory.experiment.design.points import Machine, Point, points
+from stemtheory.experiment.design.spec import MODES, load_spec, parse_spec
+from stemtheory.experiment.execute.work import run_cell
+from stemtheory.experiment.fits.targets import targets
+from stemtheory.experiment.store import tables
+from stemtheory.report import report_sweeps
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.sizes import resolve_schedule, resolve_sizes
 
 HOST = Machine("array", "numpy")
 HEAD = "[settings]\nK = 2\ndim = 2\nT = 24\nb = 1\nI = 4\nreplicates = 2\n"

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from stemtheory import catalogue
-from stemtheory.curves import fedavg_curve, stem_curve
-from stemtheory.errors import UsageError
-from stemtheory.experiment.grids import spread
-from stemtheory.experiment.points import Machine, Point, points
-from stemtheory.experiment.spec import MODES, load_spec, parse_spec
-from stemtheory.experiment.toml_lines import parse
+from stemtheory.experiment.design.grids import spread
+from stemtheory.experiment.design.points import Machine, Point, points
+from stemtheory.experiment.design.spec import MODES, load_spec, parse_spec
+from stemtheory.experiment.design.toml_lines import parse
+from stemtheory.oracles import catalogue
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.curves import fedavg_curve, stem_curve
 from tests.experiment.sweeps import SMALL, small
 
 HOST = Machine("array", "numpy")

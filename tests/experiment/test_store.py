@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import cli_sweeps
-from stemtheory.cli import main
-from stemtheory.errors import UsageError
-from stemtheory.experiment import store_file
+from stemtheory.cli import sweeps as cli_sweeps
+from stemtheory.cli.app import main
+from stemtheory.experiment.execute.work import failed, run_cell
 from stemtheory.experiment.faults import (
     BusyStoreError,
     DamagedStoreError,
@@ -25,10 +24,11 @@ from stemtheory.experiment.faults import (
     LostStoreError,
     StoreError,
 )
-from stemtheory.experiment.lock import on_network, sole_writer
-from stemtheory.experiment.run import Progress, run_sweep
-from stemtheory.experiment.store import Store
-from stemtheory.experiment.work import failed, run_cell
+from stemtheory.experiment.store import store_file
+from stemtheory.experiment.store.lock import on_network, sole_writer
+from stemtheory.experiment.store.results import Store
+from stemtheory.experiment.sweep import Progress, run_sweep
+from stemtheory.runtime.errors import UsageError
 from tests.experiment.sweeps import SMALL, content, small
 from tests.experiment.test_cells import CELL
 from tests.sources import ROOT
@@ -146,7 +146,9 @@ def test_a_store_that_is_deleted_or_replaced_while_it_is_written_stops_the_sweep
     assert len(content(path)) == 24
     vanish(path)
     seen.clear()
-    monkeypatch.setattr("stemtheory.experiment.store.identity", lambda path: (0, 0))  # mutant
+    monkeypatch.setattr(
+        "stemtheory.experiment.store.results.identity", lambda path: (0, 0)
+    )  # mutant
     lost = run_sweep(small(), store=path, chunk_seconds=0.0, progress=after)
     assert lost.ran == 24
     assert not path.exists() or len(content(path)) < 24
@@ -292,7 +294,8 @@ def test_a_read_only_folder_can_be_read_and_not_written(whole: Path, tmp_path: P
 def test_pitfall_40_one_writer_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     code = (
-        "import sys; from pathlib import Path; from stemtheory.experiment.lock import sole_writer\n"
+        "import sys; from pathlib import Path\n"
+        "from stemtheory.experiment.store.lock import sole_writer\n"
         "with sole_writer(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(path)]

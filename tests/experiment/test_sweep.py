@@ -17,13 +17,18 @@ import pandas as pd
 import pytest
 
 import stemtheory
-from stemtheory.errors import UsageError
-from stemtheory.experiment import tables
-from stemtheory.experiment.drive import chunks
-from stemtheory.experiment.executors import BLAS_THREADS, one_blas_thread, open_executor, settle
+from stemtheory.experiment.execute.drive import chunks
+from stemtheory.experiment.execute.executors import (
+    BLAS_THREADS,
+    one_blas_thread,
+    open_executor,
+    settle,
+)
 from stemtheory.experiment.faults import SweepStopped
-from stemtheory.experiment.run import Progress, run_sweep
-from stemtheory.experiment.store import Store
+from stemtheory.experiment.store import tables
+from stemtheory.experiment.store.results import Store
+from stemtheory.experiment.sweep import Progress, run_sweep
+from stemtheory.runtime.errors import UsageError
 from tests.experiment.sweeps import SMALL, content, small
 from tests.sources import ROOT
 

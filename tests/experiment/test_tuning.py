@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem, simulate
-from stemtheory.errors import UsageError
-from stemtheory.experiment.cells import Cell
-from stemtheory.experiment.points import Point
-from stemtheory.experiment.rules import rules
-from stemtheory.experiment.targets import Target, targets
-from stemtheory.experiment.tuning import STEP, Tuned, tuned
-from stemtheory.experiment.work import CellResult, run_cells
-from stemtheory.hitting import last_crossing
+from stemtheory.experiment.design.cells import Cell
+from stemtheory.experiment.design.points import Point
+from stemtheory.experiment.design.rules import rules
+from stemtheory.experiment.execute.work import CellResult, run_cells
+from stemtheory.experiment.fits.targets import Target, targets
+from stemtheory.experiment.fits.tuning import STEP, Tuned, tuned
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.hitting import last_crossing
 from tests.experiment.planted import judged, lose, outcomes, points_of, spec_of
 from tests.experiment.sweeps import small
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from stemtheory.errors import UsageError
-from stemtheory.experiment.where import condition
+from stemtheory.experiment.design.where import condition
+from stemtheory.runtime.errors import UsageError
 
 ROW: dict[str, Any] = {
     "K": 4,

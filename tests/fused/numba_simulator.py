@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from stemtheory import fused, load_problem, simulate
+from stemtheory import load_problem, simulate
 from stemtheory.algorithms.stem import READINGS
-from stemtheory.fused import device_engine
-from stemtheory.fused.device_build import assemble
+from stemtheory.simulator import fused
+from stemtheory.simulator.fused.cuda import engine as device_engine
+from stemtheory.simulator.fused.cuda.build import assemble
 from tests.fake_device import Device, DeviceArray, fake_backend
 from tests.fused.simulated import simulated_machine
 

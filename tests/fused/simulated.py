@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.fused.device_build import Machine, Variant, assemble
-from stemtheory.fused.device_layout import Layout
-from stemtheory.fused.recipe import Recipe
-from stemtheory.philox import box_muller
+from stemtheory.runtime.philox import box_muller
+from stemtheory.simulator.fused.cuda.build import Machine, Variant, assemble
+from stemtheory.simulator.fused.cuda.layout import Layout
+from stemtheory.simulator.fused.recipe import Recipe
 from tests.fake_device import DeviceArray
 
 

@@ -17,9 +17,9 @@ import pytest
 pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 
 from stemtheory import Trace, load_problem, simulate
-from stemtheory.errors import UsageError
-from stemtheory.fused import checkpoint as module
-from stemtheory.fused import engine
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.fused import checkpoint as module
+from stemtheory.simulator.fused import engine
 
 SETTINGS: dict[str, Any] = {"T": 200, "b": 2, "I": 8, "replicates": 5, "record_every": 3}
 FIELDS = ("grad_sq", "last", "best", "series", "running")
@@ -148,7 +148,7 @@ def test_a_path_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
 SCRIPT = """
 import sys
 from stemtheory import load_problem, simulate
-from stemtheory.fused import checkpoint, engine
+from stemtheory.simulator.fused import checkpoint, engine
 engine.MOST_STEPS = 500
 original = checkpoint.Checkpoint.save
 def save(self, *args):

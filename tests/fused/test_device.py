@@ -18,13 +18,14 @@ from numba import njit
 
 from stemtheory import load_problem
 from stemtheory.algorithms.stem import READINGS
-from stemtheory.fused import device, device_engine
-from stemtheory.fused.device_build import Machine, Variant, assemble
-from stemtheory.fused.device_layout import Layout
-from stemtheory.fused.elementary import OPTIONS, fma
-from stemtheory.fused.normals import BOX_MULLER
-from stemtheory.fused.recipe import make_recipe
-from stemtheory.philox import normals
+from stemtheory.runtime.philox import normals
+from stemtheory.simulator.fused.cuda import device
+from stemtheory.simulator.fused.cuda import engine as device_engine
+from stemtheory.simulator.fused.cuda.build import Machine, Variant, assemble
+from stemtheory.simulator.fused.cuda.layout import Layout
+from stemtheory.simulator.fused.elementary import OPTIONS, fma
+from stemtheory.simulator.fused.normals import BOX_MULLER
+from stemtheory.simulator.fused.recipe import make_recipe
 from tests.sources import ROOT
 
 KEY, T, REPLICATE, PURPOSE, B = (0x12345678, 0x9ABCDEF0), 70_001, 13, 1, 4.0

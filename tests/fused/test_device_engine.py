@@ -19,11 +19,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import Trace, fused, load_problem, simulate
+from stemtheory import Trace, load_problem, simulate
 from stemtheory.algorithms.stem import READINGS
-from stemtheory.errors import UsageError
-from stemtheory.fused import checkpoint, device_engine, device_kernel
-from stemtheory.fused.device_build import Variant
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator import fused
+from stemtheory.simulator.fused import checkpoint
+from stemtheory.simulator.fused.cuda import engine as device_engine
+from stemtheory.simulator.fused.cuda import kernel as device_kernel
+from stemtheory.simulator.fused.cuda.build import Variant
 from tests.fake_device import Device, OutOfMemoryError, fake_backend
 from tests.fused.simulated import RaceError, SimulatedKernels, simulated_kernels
 from tests.sources import ROOT
@@ -309,8 +312,8 @@ def test_the_comparison_script_keeps_the_rest_when_kernels_fail(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: str | None
 ) -> None:
     row, card = {"dtype": "float64", "difference": 0.0}, fake_backend(Device())
-    monkeypatch.setattr("stemtheory.backend.unavailable", lambda: None)
-    monkeypatch.setattr("stemtheory.backend.resolve", lambda name: card)
+    monkeypatch.setattr("stemtheory.runtime.backend.unavailable", lambda: None)
+    monkeypatch.setattr("stemtheory.runtime.backend.resolve", lambda name: card)
     monkeypatch.setattr(fused, "missing_for_device", lambda: None)
     monkeypatch.setattr(fused, "missing", lambda: None)
     monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--folder", str(tmp_path), "--no-tests"])

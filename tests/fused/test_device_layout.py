@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem
-from stemtheory.fused.device_layout import MOST_COLUMNS, MOST_THREADS, Layout, make_layout
-from stemtheory.fused.recipe import Recipe, make_recipe
+from stemtheory.simulator.fused.cuda.layout import MOST_COLUMNS, MOST_THREADS, Layout, make_layout
+from stemtheory.simulator.fused.recipe import Recipe, make_recipe
 from tests.fused.simulated import simulated_kernels
 from tests.fused.test_device_engine import variant
 

@@ -11,13 +11,13 @@ import pytest
 
 numba = pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 
-from stemtheory import philox as portable  # noqa: E402
-from stemtheory.catalogue import load_problem  # noqa: E402
-from stemtheory.fused import elementary, normals  # noqa: E402
-from stemtheory.fused.recipe import Part, make_recipe  # noqa: E402
-from stemtheory.heterogeneity import HETEROGENEITIES  # noqa: E402
-from stemtheory.noise import NOISES  # noqa: E402
-from stemtheory.separable import Separable  # noqa: E402
+from stemtheory.oracles.catalogue import load_problem  # noqa: E402
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES  # noqa: E402
+from stemtheory.oracles.noise import NOISES  # noqa: E402
+from stemtheory.oracles.separable import Separable  # noqa: E402
+from stemtheory.runtime import philox as portable  # noqa: E402
+from stemtheory.simulator.fused import elementary, normals  # noqa: E402
+from stemtheory.simulator.fused.recipe import Part, make_recipe  # noqa: E402
 
 FAMILIES = ("cauchy", "corridor", "cosine", "geman_mcclure", "quadratic", "welsch")
 DTYPES = ("float32", "float64")

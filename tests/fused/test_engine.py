@@ -13,10 +13,11 @@ import pytest
 
 pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 
-from stemtheory import Trace, fused, load_problem, simulate
-from stemtheory.errors import UsageError
-from stemtheory.fused import engine as module
-from stemtheory.fused import log_grid, source
+from stemtheory import Trace, load_problem, simulate
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator import fused
+from stemtheory.simulator.fused import engine as module
+from stemtheory.simulator.fused import log_grid, source
 
 FIELDS = ("grad_sq", "last", "best", "series", "running", "diverged_at")
 

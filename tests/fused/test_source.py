@@ -14,9 +14,9 @@ import pytest
 pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 
 from stemtheory import load_problem
-from stemtheory.fused import source
-from stemtheory.fused.fingerprint import fingerprint
-from stemtheory.fused.recipe import Part, make_recipe
+from stemtheory.simulator.fused import source
+from stemtheory.simulator.fused.fingerprint import fingerprint
+from stemtheory.simulator.fused.recipe import Part, make_recipe
 
 SCRIPT = """
 from stemtheory import load_problem, simulate
@@ -123,7 +123,8 @@ def test_a_formula_that_is_typed_in_is_not_kept() -> None:
 def test_fingerprints_of_two_processes() -> None:
     """Nested code and a jitted helper must not bring an address of memory into it."""
     script = (
-        "from stemtheory.fused.fingerprint import fingerprint; from stemtheory.noise import phase;"
+        "from stemtheory.simulator.fused.fingerprint import fingerprint; "
+        "from stemtheory.oracles.noise import phase;"
         "f = lambda x, y=(1, 2.5): [phase(x, z, 1.0) for z in y]; print(fingerprint(f))"
     )
     command = [sys.executable, "-c", script]

@@ -1,0 +1,251 @@
+"""The page docs/findings.md: a template of words, and every number in it computed here.
+
+``fill`` puts the values where the template names them; a name without a value, or a value without
+a name, is an error, so that no number stands in the page by hand and none is computed in vain.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from stemtheory.bounds import Setting, evaluate, invert
+from stemtheory.claims import together
+from stemtheory.claims.base import Case
+from stemtheory.claims.casefiles import replay, shipped, worst
+from stemtheory.claims.evidence.path import record, square
+from stemtheory.claims.ledger import claims
+from stemtheory.claims.paper.useful import summation, summation_printed
+from stemtheory.claims.repaired.coefficients import PARTS
+from stemtheory.claims.repaired.elementary import Flat, growth
+from stemtheory.report.ledger_rows import PRINTED, READINGS, matrix
+from stemtheory.schedules.stepsizes import theorem_c_b, theorem_eta, theorem_sum_eta_cubed
+
+THREE = READINGS[:3]
+PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+
+def fill(template: str, found: Mapping[str, str]) -> str:
+    """Return the template with every ``{{name}}`` replaced by its value.
+
+    Raises
+    ------
+    ValueError
+        If a name has no value, or a value no place.
+    """
+    named = set(PLACE.findall(template))
+    if named != set(found):
+        raise ValueError(f"names and values differ: {sorted(named ^ set(found))}")
+    return PLACE.sub(lambda place: found[place.group(1)], template)
+
+
+def values() -> dict[str, str]:
+    """Return the text of every value, from quick runs alone."""
+    return {
+        "matrix": readings_table(),
+        "counterexamples": counterexample_rows(),
+        **theorem_values(),
+        **bias_values(),
+        **threshold_values(),
+        **repaired_values(),
+        **looseness_values(),
+        "vacuous": vacuous_rows(),
+        "fedavg": fedavg_rows(),
+        **condition_values(),
+        **summation_values(),
+    }
+
+
+def row(*cells: object) -> str:
+    """Return one line of a Markdown table."""
+    return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def readings_table() -> str:
+    """Return which line of the proof fails under which reading."""
+    known = claims()
+    found = matrix(together.verify(list(PRINTED), jobs=1), known)
+    head = [row("line", "label", *THREE), row(*["---"] * 5)]
+    body = [
+        row(f"`{name}` {title}", f"`{known[name].label}`", *(cells[reading] for reading in THREE))
+        for name, title, cells in found.printed
+    ]
+    return "\n".join(head + body)
+
+
+def counterexample_rows() -> str:
+    """Return both sides of the shipped counterexamples of STEM's lemmas, computed again."""
+    names = [name for name in shipped() if name.split("-")[0] in ("M1", "M2", "M3", "M5")]
+    out = []
+    for name in names:
+        found = replay(shipped()[name])
+        case = Case.from_json(found["case"])
+        run = f"{case.problem}, K={case.K}, b={case.b:g}, I={case.I}"
+        right = f"{found['right']:.4g}" if found["right"] > 1e-18 else "0"
+        out.append(row(f"`{name}`", f"{found['left']:.4g}", right, found["t"], run))
+    return "\n".join(out)
+
+
+def theorem_values() -> dict[str, str]:
+    """Return the run on which the printed theorem fails under overwrite, under all readings."""
+    case = stored_case("M7-overwrite")
+    names = ("M7", "M7b")
+    lines = []
+    for reading in THREE:
+        sides = [worst(claims()[name], replace(case, reading=reading)) for name in names]
+        cells = [f"{found.right:.4g}" for found in sides if found is not None]
+        measured = next(found.left for found in sides if found is not None)
+        lines.append(row(f"`{reading}`", f"{measured:.4g}", *cells))
+    d = dict(case.dials)
+    run = (
+        f"One run with K = {case.K}, b = {case.b:g}, I = {case.I}, T = {case.T}, L = {d['L']:g},"
+        f" zeta = {d['zeta']:g}, mean curvature {d['h']:g}, sigma = 0, x_1 = {case.x1:g}"
+    )
+    return {"theorem_run": run, "theorem_table": "\n".join(lines)}
+
+
+def stored_case(name: str) -> Case:
+    """Return the case of a shipped case file."""
+    return Case.from_json(json.loads(shipped()[name].read_text())["case"])
+
+
+def bias_values() -> dict[str, str]:
+    """Return ||E[ebar_{t+1} | F_t] - (1 - a) ebar_t|| at the first synchronisation."""
+    case = stored_case("M3-overwrite")
+    found = {}
+    for reading in THREE:
+        path = record(replace(case, reading=reading))
+        size = float(np.sqrt(square(path.bias[case.I]))[0])
+        # below the resolution of the gradients, which are of size 1, it is rounding
+        text = f"{size:.3g}" if size > 1e-14 else "0"
+        found[f"bias_{reading.replace('-', '_')}"] = text
+    return found
+
+
+def threshold_values() -> dict[str, str]:
+    """Return where the linear recursion under overwrite turns from decay to growth; V = L^2."""
+    flat = Flat(I=8, V=1.0)
+    law = 128 / (flat.V * (1 - 1 / flat.I))
+    turn = float(brentq(lambda bKI: growth(flat, bKI), law / 2, 2 * law))
+    return {
+        "threshold_law": f"{law:.1f}",
+        "threshold_measured": f"{turn:.1f}",
+        "growth_below": f"{growth(flat, 144):+.1e}",
+        "growth_above": f"{growth(flat, 160):+.1e}",
+    }
+
+
+def repaired_values() -> dict[str, str]:
+    """Return the ranges of the repaired theorem and its explicit constant in sigma^2."""
+    s = Setting(T=8e3, K=4, b=2, I=8, L=1.0, sigma=1.0, zeta=0.0, gap=1.0)
+    printed = evaluate("stem-theorem", s).terms["variance"]
+    explicit = evaluate("stem-repaired-explicit", s).terms["variance"]
+    ratio = printed / explicit
+    return {
+        "range_printed": f"{PARTS['b'].longest}",
+        "range_sum": f"{PARTS['c'].longest}",
+        "explicit_sigma": f"{65536 / ratio:.0f}",
+        "explicit_ratio": f"{ratio:.1f}",
+    }
+
+
+# the last two lie on the trade-off curve I^3 (bK)^2 = T
+LOOSE = ((2, 1, 1, 1e8), (4, 1, 4, 1e6), (8, 4, 8, 1e7), (4, 1, 4, 1024), (8, 4, 8, 524288))
+
+
+def looseness(K: int, b: float, I: int, T: float) -> dict[str, float]:
+    """Return the factors between the intermediate bound's sigma^2 term and the theorem's."""
+    T = math.ceil(T / I) * I
+    cubes = float(theorem_sum_eta_cubed(float(T), 1.0, K, b, I))
+    outer = 1 / (float(theorem_eta(float(T), 1.0, K, b, I)) * T)
+    spread = 16 * I / T + 1 / (b * K * T) ** (2 / 3)
+    return {
+        "log": (b * K) ** 2 * math.log1p(T) / cubes,
+        "c": (128 / float(theorem_c_b(K, b, I))) ** 2,
+        "rounding": (1 / 4) / (3 / 32),
+        "eta_T": spread / outer,
+    }
+
+
+def looseness_values() -> dict[str, str]:
+    """Return the factors and their product, which is checked against the two bounds."""
+    head = [row("K", "b", "I", "T", '"log"', '"c"', '"rounding"', '"eta_T"', "product")]
+    head.append(row(*["---:"] * 9))
+    body, products = [], []
+    for K, b, I, T in LOOSE:
+        factors = looseness(K, b, I, T)
+        s = Setting(math.ceil(T / I) * I, K, b, I, 1.0, 1.0, 0.0, 1.0)
+        terms = [evaluate(n, s).terms["variance"] for n in ("stem-theorem", "stem-intermediate")]
+        products.append(math.prod(factors.values()))
+        if not math.isclose(terms[0] / terms[1], products[-1], rel_tol=1e-9):
+            raise ValueError(f"the steps multiply to {products[-1]}, the bounds to {terms}")
+        cells = (f"{factor:.3g}" for factor in factors.values())
+        star = "*" if s.T == I**3 * (b * K) ** 2 else ""
+        shown = f"{s.T:.3g}{star}"
+        body.append(row(K, f"{b:g}", I, shown, *cells, f"{products[-1]:.2g}"))
+    loosest = f"{min(products):.2g} to {max(products):.2g}"
+    return {"looseness": "\n".join(head + body), "loosest": loosest}
+
+
+VACUOUS = ((2, 1, 2), (8, 2, 4), (16, 8, 8), (100, 8, 61))
+
+
+def vacuous_rows() -> str:
+    """Return the smallest T at which each bound says more than standing still."""
+    out = []
+    for K, b, I in VACUOUS:
+        for noise in (1.0, 1e-2):
+            s = Setting(1e6, K, b, I, 1.0, math.sqrt(noise), math.sqrt(noise), 5.0)
+            names = ("stem-theorem", "stem-intermediate", "stem-repaired")
+            first = (evaluate(name, s, grad_sq=1.0).vacuous_below_T for name in names)
+            cells = ("never" if T is None else f"{T:.2g}" for T in first)
+            out.append(row(K, b, I, f"{noise:g}", *cells))
+    return "\n".join(out)
+
+
+def fedavg_rows() -> str:
+    """Return rounds and samples of the FedAvg theorem with the batch of fewest rounds."""
+    out = []
+    for I in (1, 2, 8, 100):
+        name = "minibatch-sgd" if I == 1 else "fedavg-theorem"
+        zeta = 0.0 if I == 1 else 1.0
+        own: dict[str, Any] = {"K": 1, "L": 1.0, "sigma": 1.0, "zeta": zeta, "gap": 1.0, "I": I}
+        tried = [invert(name, 1e-4, b=10 ** (j / 16), **own) for j in range(81)]
+        best = min(tried, key=lambda found: found.rounds)
+        cells = (f"{best.rounds:.3g}", f"{best.samples_per_worker:.3g}")
+        out.append(row(I, f"{best.b:.3g}", *cells))
+    return "\n".join(out)
+
+
+def condition_values() -> dict[str, str]:
+    """Return measured exponents beyond T = K^2 and K^3, and how far STEM(a=1) is from FedAvg."""
+    stem, fedavg = (replay(shipped()[f"{name}-literal"]) for name in ("T1-K2", "F5-K3"))
+    special = replay(shipped()["SP1-literal"])
+    return {
+        "speedup_stem": exponent(stem["left"]),
+        "speedup_fedavg": exponent(fedavg["left"]),
+        "speedup_fedavg_stated": exponent(fedavg["right"]),
+        "fedavg_gap": f"{special['left']:.3g}",
+    }
+
+
+def exponent(value: float) -> str:
+    """Return an exponent with two decimals, never as -0."""
+    return f"{value if abs(value) >= 0.005 else 0.0:.2f}"
+
+
+def summation_values() -> dict[str, str]:
+    """Return the sides of the summation lemma as printed and corrected, at a_t = 1, T = 10."""
+    printed, fixed = summation_printed(np.ones(11)), summation(np.ones(11))
+    return {
+        "u2_left": f"{float(printed.left[0]):.3f}",
+        "u2_right": f"{float(printed.right[0]):.3f}",
+        "u2_fixed": f"{float(fixed.left[0]):.3f}",
+    }

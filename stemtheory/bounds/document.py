@@ -1,0 +1,179 @@
+"""A bound at a setting, or the setting at which it reaches epsilon, as one document.
+
+Paper: Thm: PR_Convergence_Main_App; Def: ComputationComplexity; Def: CommunicationComplexity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stemtheory.bounds.evaluation import (
+    BOUNDS,
+    Bound,
+    Setting,
+    bound_curve,
+    evaluate,
+    invert,
+    samples_per_worker,
+)
+from stemtheory.oracles.dials import resolve_zeta
+from stemtheory.runtime.errors import UsageError, choice, real, whole
+from stemtheory.schedules.curves import check_nu, round_up
+from stemtheory.simulator.sizes import refuse_nu_beside
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What was asked, checked; nu is None where b or I was given."""
+
+    name: str
+    K: int
+    b: float
+    I: int
+    nu: float | None
+    B: float | None
+    sync_batch: int
+    constants: dict[str, float]
+    grad_sq: float | None
+
+
+def bound_document(
+    name: str,
+    *,
+    T: object = None,
+    epsilon: object = None,
+    K: object = 4,
+    b: object = None,
+    I: object = None,
+    nu: object = None,
+    B: object = None,
+    sync_batch: object = 1,
+    L: object = 1.0,
+    sigma: object = 0.5,
+    zeta: object = None,
+    gap: object = 1.0,
+    grad_sq: object = None,
+) -> dict[str, Any]:
+    """Return the JSON document of the command ``bound``; numbers may be text.
+
+    T (default 4096) is rounded up to whole rounds; with ``epsilon`` it is the smallest number of
+    iterations whose bound is at most epsilon. Without b and I they lie on the trade-off curve of nu
+    (default 1/2). zeta is 1 by default, and 0 with one worker.
+
+    Raises
+    ------
+    UsageError
+        For unknown names, values out of range, or two options that exclude each other.
+    """
+    choice("bound", name, BOUNDS)
+    workers = whole("K", K)
+    refuse_nu_beside(nu, b, I)
+    _refuse_what_changes_nothing(name, b=b, I=I, B=B, sync_batch=sync_batch)
+    question = _Question(
+        name=name,
+        K=workers,
+        b=1.0 if b is None else real("b", b, minimum=1),
+        I=1 if I is None else whole("I", I),
+        nu=check_nu(real("nu", 0.5 if nu is None else nu)) if b is None and I is None else None,
+        B=None if B is None else real("B", B, minimum=1),
+        sync_batch=whole("sync_batch", sync_batch),
+        constants={
+            "L": real("L", L, positive=True),
+            "sigma": real("sigma", sigma, minimum=0),
+            "zeta": _zeta(workers, zeta),
+            "gap": real("gap", gap, minimum=0),
+        },
+        grad_sq=None if grad_sq is None else real("grad_sq", grad_sq, minimum=0),
+    )
+    if epsilon is None:
+        return _at(question, whole("T", 4096 if T is None else T))
+    if T is not None:
+        raise UsageError(
+            f"T is {T} together with epsilon {epsilon}, but epsilon asks for the T that reaches"
+            " it: leave one of them out."
+        )
+    return _reaching(question, real("epsilon", epsilon, positive=True))
+
+
+def _refuse_what_changes_nothing(
+    name: str, *, b: object, I: object, B: object, sync_batch: object
+) -> None:
+    """Refuse a size that the bound does not have, or sets itself: its value would ignore it."""
+    formula = BOUNDS[name]
+    if formula.algorithm == "fedavg" and (B is not None or whole("sync_batch", sync_batch) != 1):
+        raise UsageError(
+            f"B or sync_batch was given, but {name} is about FedAvg, which has neither: leave them"
+            " out, or choose a bound on STEM."
+        )
+    if formula.one_step and not (b is None and I is None):
+        raise UsageError(
+            f"b or I was given, but {name} sets I = 1 and b = T/(81 K L^2) itself: leave them out,"
+            " or choose fedavg-theorem."
+        )
+
+
+def _zeta(K: int, zeta: object) -> float:
+    given = None if zeta is None else real("zeta", zeta, minimum=0)
+    return resolve_zeta(K, given, "sinusoid")[0]
+
+
+def _at(q: _Question, T: int) -> dict[str, Any]:
+    """Evaluate at T, rounded up to whole rounds."""
+    b, I, clipped = q.b, q.I, False
+    if q.nu is not None:
+        I, b, clipped = bound_curve(q.name, T, q.K, q.nu, q.constants["L"])
+    setting = Setting(round_up(T, I), q.K, b, I, **q.constants, B=q.B, sync_batch=q.sync_batch)
+    bound = evaluate(q.name, setting, grad_sq=q.grad_sq)
+    return _document(q, bound, setting, {"T_requested": T, "clipped": clipped})
+
+
+def _reaching(q: _Question, epsilon: float) -> dict[str, Any]:
+    """Find the smallest T whose bound is at most epsilon."""
+    point: dict[str, Any] = {"b": q.b, "I": q.I} if q.nu is None else {"nu": q.nu}
+    constants: dict[str, Any] = q.constants
+    found = invert(
+        q.name,
+        epsilon,
+        K=q.K,
+        **constants,
+        **point,
+        B=q.B,
+        sync_batch=q.sync_batch,
+        grad_sq=q.grad_sq,
+    )
+    more = {"epsilon": epsilon, "T_requested": None, "clipped": found.clipped}
+    setting = Setting(found.T, q.K, found.b, found.I, **q.constants, B=q.B, sync_batch=q.sync_batch)
+    return _document(q, found.bound, setting, more)
+
+
+def _document(q: _Question, bound: Bound, s: Setting, more: dict[str, Any]) -> dict[str, Any]:
+    """Return the bound, the setting it was asked at, and what a run there costs."""
+    algorithm = BOUNDS[q.name].algorithm
+    samples = samples_per_worker(algorithm, s)
+    document = {
+        **bound.to_dict(),
+        "applies": bound.applies,
+        "vacuous": bound.vacuous(),
+        "T": int(s.T),
+        "K": s.K,
+        "b": s.b,
+        "I": s.I,
+        "B": s.initial_batch if algorithm == "stem" else None,
+        "nu": q.nu,
+        "sync_batch": s.sync_batch,
+        "constants": q.constants,
+        "samples_per_worker": samples,
+        "samples_total": samples * s.K,
+        "rounds": int(s.T) // s.I,
+        **more,
+    }
+    reasons = {
+        "nu": "b or I was given",
+        "B": "FedAvg has no first batch",
+        "T_requested": "epsilon was given instead",
+        "vacuous_below_T": f"no T brings it below {bound.reference_name}"
+        f" = {bound.reference:g} with these b and I",
+    }
+    empty = {key: text for key, text in reasons.items() if document[key] is None}
+    return document | {"reasons": empty}

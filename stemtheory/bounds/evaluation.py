@@ -1,0 +1,259 @@
+"""Bounds evaluated term by term, and inverted to T(eps), samples and rounds.
+
+Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum); Thm: Flexible_FedAvg;
+Def: ComputationComplexity; Def: CommunicationComplexity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stemtheory.bounds.fedavg import FEDAVG_BOUNDS
+from stemtheory.bounds.formulas import BoundFormula, Premise, Setting
+from stemtheory.bounds.inversion import first_fixed, first_on_curve
+from stemtheory.bounds.stem import STEM_BOUNDS
+from stemtheory.bounds.table1 import TableRow, table1_exponents
+from stemtheory.runtime.errors import UsageError, choice, real, whole
+from stemtheory.schedules.curves import Curve, check_nu
+from stemtheory.schedules.stepsizes import Theorem
+
+__all__ = [
+    "BOUNDS",
+    "Bound",
+    "BoundFormula",
+    "Inversion",
+    "Premise",
+    "Setting",
+    "TableRow",
+    "bound_curve",
+    "evaluate",
+    "invert",
+    "samples_per_worker",
+    "table1_exponents",
+]
+
+BOUNDS: dict[str, BoundFormula] = {
+    formula.name: formula for formula in (*STEM_BOUNDS, *FEDAVG_BOUNDS)
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound's value at a setting, with what it is made of.
+
+    ``vacuous_below_T`` is the smallest multiple of I from which the bound applies and is below
+    ``reference``, b and I held (None if none is); ``reference_name`` says whether that is the given
+    ||grad f(x1)||^2 or 2 L gap, which is never smaller.
+    """
+
+    name: str
+    value: float
+    terms: dict[str, float]
+    premises: tuple[Premise, ...]
+    vacuous_below_T: int | None
+    reference: float
+    reference_name: str
+    setting: Setting
+
+    @property
+    def applies(self) -> bool:
+        """Whether every premise is met."""
+        return all(premise.ok for premise in self.premises)
+
+    def vacuous(self, grad_sq: float | None = None) -> bool:
+        """Whether the bound is no better than standing still (``grad_sq``, else ``reference``)."""
+        return not self.value < (self.reference if grad_sq is None else grad_sq)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "terms": self.terms,
+            "premises": [premise._asdict() for premise in self.premises],
+            "vacuous_below_T": self.vacuous_below_T,
+            "vacuous_reference": {"name": self.reference_name, "value": self.reference},
+        }
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """T(eps) with what it costs: samples (oracle calls, Definition 2) and rounds.
+
+    ``bound`` is the bound there, with its premises; ``clipped`` marks a run too short for the
+    linear speed-up of the curve.
+    """
+
+    T: int
+    samples_per_worker: float
+    samples_total: float
+    rounds: int
+    b: float
+    I: int
+    bound: Bound
+    clipped: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form: the bound's keys and the costs."""
+        costs = {
+            "T": self.T,
+            "samples_per_worker": self.samples_per_worker,
+            "samples_total": self.samples_total,
+            "rounds": self.rounds,
+            "b": self.b,
+            "I": self.I,
+        }
+        return self.bound.to_dict() | costs
+
+
+def evaluate(name: str, setting: Setting, *, grad_sq: float | None = None) -> Bound:
+    """Return the bound ``name`` at ``setting``; ``grad_sq`` is ||grad f(x1)||^2 for vacuity.
+
+    `minibatch-sgd` speaks of I = 1 and b = T/(81 K L^2), `stem-log-free` of a sync batch of at
+    least I/20000, whatever ``setting`` says; the premises tell whether they agree.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, or numbers so large that the bound is not finite.
+    """
+    formula = BOUNDS[choice("bound", name, BOUNDS)]
+    settled = formula.settle(setting)
+    terms = formula.terms(settled)
+    value = math.fsum(terms.values())
+    if not math.isfinite(value):
+        msg = f"{name} is not finite at {setting}: give constants of a smaller size."
+        raise UsageError(msg)
+    reference, reference_name = 2 * setting.L * setting.gap, "2 L gap"
+    if grad_sq is not None:
+        reference, reference_name = real("grad_sq", grad_sq, minimum=0), "grad_sq"
+    first = _vacuous_below(formula, settled, reference)
+    premises = formula.premises(setting)
+    return Bound(name, value, terms, premises, first, reference, reference_name, settled)
+
+
+def invert(
+    name: str,
+    epsilon: float,
+    *,
+    K: int,
+    L: float,
+    sigma: float,
+    zeta: float,
+    gap: float,
+    nu: float | None = None,
+    b: float | None = None,
+    I: int | None = None,
+    B: float | None = None,
+    sync_batch: int = 1,
+    grad_sq: float | None = None,
+) -> Inversion:
+    """Return the smallest T whose bound is at most epsilon, for fixed (b, I) or along a curve (nu).
+
+    The rule: T is a whole number of rounds; along a curve (b, I) are those of T itself and T is a
+    multiple of that I; a premise that a longer run meets (FedAvg's T >= 81 L^2 I^2 bK) is waited
+    for, the others are reported. No smaller T qualifies; a larger one may fail again, where I jumps
+    or where the step size starts to decay.
+
+    Raises
+    ------
+    UsageError
+        Unless epsilon is above 0 and exactly one of nu and (b, I) is given.
+    """
+    formula = BOUNDS[choice("bound", name, BOUNDS)]
+    epsilon = real("epsilon", epsilon, positive=True)
+    given = (nu is not None, b is not None, I is not None)
+    if given not in ((True, False, False), (False, True, True)):
+        msg = "Give either nu or both b and I: nu chooses b and I along the trade-off curve."
+        raise UsageError(msg)
+    b, I = (1.0, 1) if b is None or I is None else (b, I)
+    start = Setting(1, K, b, I, L, sigma, zeta, gap, B, sync_batch)
+    meets = _condition(formula, lambda value: value <= epsilon)
+    clipped = False
+    if nu is None:
+        T = first_fixed(lambda T: meets(replace(start, T=T)), *_phase(formula, start))
+        setting = replace(start, T=T)
+    else:
+        T, point = _along(formula, start, check_nu(nu), meets)
+        setting, clipped = replace(start, T=T, b=point.b, I=point.I), point.clipped
+    setting = formula.settle(setting)
+    bound = evaluate(name, setting, grad_sq=grad_sq)
+    samples = samples_per_worker(formula.algorithm, setting)
+    rounds = T // setting.I
+    return Inversion(T, samples, K * samples, rounds, setting.b, setting.I, bound, clipped)
+
+
+def bound_curve(name: str, T: float, K: int, nu: float, L: float) -> Curve:
+    """Return (I, b) of the trade-off curve that bound ``name`` is about.
+
+    The paper's curve, except that the repaired theorem needs I >= 2, its log-free corollary
+    b >= sqrt(S)/(I K), and minibatch SGD has I = 1, b = T/(81 K L^2).
+    """
+    formula = BOUNDS[choice("bound", name, BOUNDS)]
+    real("T", T, minimum=1)
+    nu = 0.0 if formula.one_step else check_nu(nu)
+    point = formula.trade_off.point(T, whole("K", K), nu)
+    return formula.adjust(point, T, K, real("L", L, positive=True))
+
+
+def samples_per_worker(algorithm: str, setting: Setting) -> float:
+    """Return one worker's oracle calls: FedAvg bT, STEM B + 2bT + 2(m-1)b per jump estimate.
+
+    The literal reading has S - 1 jump estimates (average-first one more).
+
+    Paper: Def: ComputationComplexity.
+    """
+    s = setting
+    if algorithm == "fedavg":
+        return s.b * s.T
+    jumps = s.T / s.I - 1
+    return s.initial_batch + 2 * s.b * s.T + 2 * (s.sync_batch - 1) * s.b * jumps
+
+
+def _condition(
+    formula: BoundFormula, accepts: Callable[[float], bool]
+) -> Callable[[Setting], bool]:
+    """Whether the bound applies at this length of run and its value is accepted (NaN never is)."""
+
+    def meets(setting: Setting) -> bool:
+        return setting.T >= formula.shortest(setting) and accepts(formula.value(setting))
+
+    return meets
+
+
+def _phase(formula: BoundFormula, s: Setting) -> tuple[int, float]:
+    """I, and the end of the constant phase (FedAvg bounds have no phases)."""
+    if formula.algorithm == "fedavg":
+        return formula.settle(s).I, 0.0
+    return s.I, Theorem(s.L, s.K, s.b, s.I).constant_phase_end
+
+
+def _along(
+    formula: BoundFormula, start: Setting, nu: float, meets: Callable[[Setting], bool]
+) -> tuple[int, Curve]:
+    """Search the curve, that of nu = 0 where the bound has I = 1 at every nu."""
+    nu = 0.0 if formula.one_step else nu
+    K, L = start.K, start.L
+
+    def point(T: int) -> Curve:
+        return formula.adjust(formula.trade_off.point(T, K, nu), T, K, L)
+
+    T = first_on_curve(
+        lambda T, at: meets(replace(start, T=T, b=at.b, I=at.I)),
+        point,
+        lambda I: formula.trade_off.longest(I, K, nu),
+    )
+    return T, point(T)
+
+
+def _vacuous_below(formula: BoundFormula, settled: Setting, reference: float) -> int | None:
+    if reference <= 0:
+        return None
+    meets = _condition(formula, lambda value: value < reference)
+    try:
+        return first_fixed(lambda T: meets(replace(settled, T=T)), *_phase(formula, settled))
+    except UsageError:
+        return None

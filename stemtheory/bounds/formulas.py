@@ -1,0 +1,88 @@
+"""What a bound on E||grad f(xbar_a)||^2 is: named terms that add up to it, and its premises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from stemtheory.runtime.errors import real, whole
+from stemtheory.schedules.curves import STEM_TRADE_OFF, Curve, TradeOff
+
+Terms = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a bound is evaluated at.
+
+    T steps, K workers, minibatch b (may be real), I local steps a round, first batch B (default
+    b I), the sync batch m (m b samples for the one estimate a round that spans the averaging;
+    m = 1 is Algorithm 1), the constants of the assumptions, and gap = f(xbar_1) - f*.
+    """
+
+    T: float
+    K: int
+    b: float
+    I: int
+    L: float
+    sigma: float
+    zeta: float
+    gap: float
+    B: float | None = None
+    sync_batch: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("T", "b"):
+            real(name, getattr(self, name), minimum=1)
+        for name in ("K", "I", "sync_batch"):
+            whole(name, getattr(self, name))
+        real("L", self.L, positive=True)
+        for name in ("sigma", "zeta", "gap"):
+            real(name, getattr(self, name), minimum=0)
+        if self.B is not None:
+            real("B", self.B, minimum=1)
+
+    @property
+    def initial_batch(self) -> float:
+        """B, or b I where it was not given."""
+        return self.b * self.I if self.B is None else self.B
+
+
+class Premise(NamedTuple):
+    """A condition under which the bound is proved, and whether it is met."""
+
+    name: str
+    ok: bool
+
+
+@dataclass(frozen=True)
+class BoundFormula:
+    """A bound as data.
+
+    ``settle`` is the setting the bound speaks of (some fix b or I themselves), ``adjust`` does the
+    same for a point (T, K, L) of the trade-off curve, ``shortest`` is the T from which the bound
+    applies, ``one_step`` marks I = 1 at every nu, ``reference`` says where the bound stands.
+    """
+
+    name: str
+    algorithm: Literal["stem", "fedavg"]
+    summary: str
+    reference: str
+    terms: Callable[[Setting], Terms]
+    premises: Callable[[Setting], tuple[Premise, ...]]
+    trade_off: TradeOff = STEM_TRADE_OFF
+    adjust: Callable[[Curve, float, int, float], Curve] = lambda point, _T, _K, _L: point
+    settle: Callable[[Setting], Setting] = lambda setting: setting
+    shortest: Callable[[Setting], float] = lambda _setting: 1.0
+    one_step: bool = False
+
+    def value(self, setting: Setting) -> float:
+        """Return the sum of the terms."""
+        return math.fsum(self.terms(self.settle(setting)).values())
+
+
+def whole_rounds(s: Setting) -> Premise:
+    """T = S I: the theorems speak of runs that end with a synchronisation."""
+    return Premise("T is a multiple of I", s.T % s.I == 0)

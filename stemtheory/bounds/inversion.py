@@ -1,0 +1,118 @@
+"""The smallest T at which a bound meets a condition, for fixed (b, I) and along a curve.
+
+A bound is not monotone in T: along a curve it jumps up each time I does, and for fixed (b, I) the
+noise term rises by up to 7.5 % just after the constant phase of the step size. The searches below
+look only where the condition, once met, stays met: inside a phase, and inside a stretch of the
+curve on which I is one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules.curves import Curve
+
+# Beyond, a stretch of the curve may be narrower than the spacing of floats.
+LONGEST = 10**44
+# Above this I the value at the end of a stretch falls with I; below, factors (I-1) may beat it.
+_SCANNED = 12
+
+
+def first_fixed(meets: Callable[[int], bool], I: int, phase_end: float) -> int:
+    """Return the smallest multiple T of I that meets the condition.
+
+    In the constant phase, T <= phase_end, every bound falls with T. Later it may rise once, then
+    it falls for good: a bound that is too large at the end of the phase is met once, at the end.
+
+    Raises
+    ------
+    UsageError
+        If no T up to 1e44 does.
+    """
+    end = min(int(phase_end), LONGEST) // I
+    if end >= 1 and meets(end * I):
+        return I * _first(lambda S: meets(S * I), 1, end)
+    S = _gallop(lambda S: meets(S * I), end + 1, LONGEST // I)
+    if S is None:
+        raise UsageError(_TOO_LONG)
+    return S * I
+
+
+def first_on_curve(
+    meets: Callable[[int, Curve], bool],
+    point: Callable[[int], Curve],
+    longest: Callable[[int], float],
+) -> int:
+    """Return the smallest T that is a multiple of its own I = point(T).I and meets the condition.
+
+    ``longest(I)`` is the T at which the curve leaves I. On a stretch of equal I every bound falls
+    with T, so its last T tells whether the stretch has an answer; from `_SCANNED` on these last
+    values fall with I too.
+
+    Raises
+    ------
+    UsageError
+        If no T up to 1e44 does.
+    """
+    least = point(1).I
+
+    def at(I: int, S: int) -> bool:
+        return meets(S * I, point(S * I))
+
+    def last(I: int) -> int:
+        """The last whole round of the stretch, found to the precision of its closed form."""
+        S, stride = int(min(longest(I), LONGEST)) // I, 1
+        while S > 0 and point(S * I).I > I:
+            S, stride = S - stride, 2 * stride
+        return S + 1 if point((S + 1) * I).I <= I else S
+
+    def answers(I: int) -> bool:
+        S = last(I)
+        return S > 0 and point(S * I).I == I and at(I, S)
+
+    def first(I: int) -> int:
+        if I == least:
+            return 1
+        before = last(I - 1) * (I - 1) // I
+        S = _gallop(lambda S: point(S * I).I >= I, before + 1, LONGEST // I)
+        return LONGEST // I if S is None else S
+
+    def finish(I: int) -> int:
+        end = last(I)
+        S = _gallop(lambda S: at(I, S), first(I), end)
+        return I * (end if S is None else S)
+
+    for I in range(least, _SCANNED + 1):
+        if answers(I):
+            return finish(I)
+    I = _SCANNED
+    while not answers(I):
+        if longest(I) >= LONGEST:
+            raise UsageError(_TOO_LONG)
+        I *= 2
+    return finish(_first(answers, max(_SCANNED, I // 2), I))
+
+
+_TOO_LONG = "No run of up to 1e44 steps meets the bound asked for: give a larger epsilon."
+
+
+def _gallop(meets: Callable[[int], bool], first: int, last: int) -> int | None:
+    """Return the first S in [first, last] that meets it, in growing strides; None if last fails."""
+    low, S, stride = first, first, 1
+    while not meets(S):
+        if S >= last:
+            return None
+        low, S, stride = S + 1, min(S + stride, last), 2 * stride
+    return _first(meets, low, S)
+
+
+def _first(meets: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the first S in [low, high] that meets it, given that high does."""
+    while low < high:
+        middle = (low + high) // 2
+        if meets(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return high

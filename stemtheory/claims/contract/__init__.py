@@ -1,0 +1,87 @@
+"""The contract of a problem: every declared constant and property, checked by numbers.
+
+    constant     exact: its witness attains it and no search exceeds it; a bound: never exceeded
+    property     the gradient is that of the value, the oracle is unbiased with the variance and
+                 smoothness it states, batches follow their law, dtypes stay, far points are finite
+
+``check_problem`` returns one row per line of ``stemtheory check``. All seeds are fixed; the
+statistical rows fail a sound problem with probability below 1e-5.
+
+Paper: eq. (Eq: Problem), Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unbiased_Var_Grad).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from stemtheory.claims.contract.constants import constant_rows
+from stemtheory.claims.contract.derivatives import derivative_rows
+from stemtheory.claims.contract.estimated import estimated_rows
+from stemtheory.claims.contract.rows import FULL, QUICK, VERDICTS, Row, records, table, text
+from stemtheory.claims.contract.statistics import oracle_rows
+from stemtheory.claims.contract.use import use_rows
+from stemtheory.oracles.catalogue import load_problem, make_problem, usual_dim
+from stemtheory.oracles.problem import Problem
+from stemtheory.runtime.errors import UsageError
+
+__all__ = ["VERDICTS", "Row", "check_problem", "passed", "records", "table", "text"]
+
+
+def check_problem(
+    problem: str | Problem | Any,
+    *,
+    K: int = 4,
+    dim: int | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    **dials: Any,
+) -> list[Row]:
+    """Return the rows of the contract: constants first, then properties.
+
+    ``problem`` is a catalogue name, a user's ``package.module:NAME``, an entry, or a problem that
+    is already made (K and dim are then its own, and it takes no dials). ``dim`` is as in
+    ``load_problem``.
+
+    Raises
+    ------
+    UsageError
+        For unknown names and dials, and for an object that lacks a part of the protocol.
+    """
+    made = _made(problem, K, dim, dials)
+    effort = QUICK if quick else FULL
+    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
+    if getattr(made, "estimated", False):  # real data: its constants are estimates
+        return list(estimated_rows(made, rng))
+    rows = [
+        *_rows("constants", lambda: constant_rows(made, rng, effort)),
+        *_rows("derivatives", lambda: derivative_rows(made, rng)),
+        *_rows("oracle", lambda: oracle_rows(made, rng, effort)),
+        *_rows("use", lambda: use_rows(made)),
+    ]
+    return sorted(rows, key=lambda row: row.group == "property")
+
+
+def _rows(part: str, work: Callable[[], Iterable[Row]]) -> list[Row]:
+    """Return the rows of a part; what the problem itself raises there is a violation of it."""
+    try:
+        return list(work())
+    except UsageError:
+        raise
+    except Exception as error:
+        note = f"it raised {type(error).__name__}: {error}"
+        return [Row(f"{part} can be checked", True, None, None, "violated", note)]
+
+
+def passed(rows: list[Row]) -> bool:
+    """Return whether no row is violated and nothing exact went unattained."""
+    return all(row.ok for row in rows)
+
+
+def _made(problem: Any, K: int, dim: int | None, dials: dict[str, Any]) -> Problem:
+    """Return the problem itself, however it was named."""
+    if isinstance(problem, str):
+        return load_problem(problem, K, dim, **dials)
+    return make_problem(problem, problem, K, usual_dim(problem) if dim is None else dim, **dials)

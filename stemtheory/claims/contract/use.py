@@ -1,0 +1,104 @@
+"""Checks of how an oracle is used: evaluated once, combined often, in both precisions, far away.
+
+Paper: Algorithm (Algo_DR-STORM_batch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stemtheory.claims.contract.probes import FAR, everyone
+from stemtheory.claims.contract.rows import Row
+from stemtheory.oracles.problem import Problem
+from stemtheory.runtime.backend import numpy_backend
+from stemtheory.runtime.errors import UsageError
+from stemtheory.simulator.simulation import simulate
+
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def use_rows(problem: Problem) -> Iterator[Row]:
+    """Yield the rows on reuse, dtypes, far points and a short run."""
+    yield _row("reuse", _reuse_fault(problem), "an evaluation serves any minibatch, unchanged")
+    faults = [dtype_fault(problem, dtype) for dtype in FLOATS]
+    yield _row("dtype", "; ".join(filter(None, faults)), "float64 and float32 stay what they are")
+    yield _row("far points", _far_fault(problem), "finite at 1e6 in float32")
+    yield _row("run", _run_fault(problem), "eight iterations of STEM stay finite in both dtypes")
+
+
+def _row(name: str, fault: str, note: str) -> Row:
+    return Row(name, True, None, None, "violated" if fault else "holds", fault or note)
+
+
+def _stream() -> np.random.Generator:
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(1)))
+
+
+def _reuse_fault(problem: Problem) -> str:
+    """Return what is wrong with evaluate and sample, if anything."""
+    x = _stream().standard_normal((3, problem.K, problem.dim))
+    minibatch = problem.draw(_stream(), (3,), 2, FLOATS[0])
+    again = problem.draw(_stream(), (3,), 2, FLOATS[0])
+    if not np.array_equal(minibatch, again):
+        return "the same stream gave two different minibatches"
+    evaluation = problem.evaluate(x)
+    first = np.array(problem.sample(evaluation, minibatch))
+    if not np.array_equal(first, problem.sample(evaluation, minibatch)):
+        return "the same evaluation and minibatch gave two different gradients"
+    if not np.array_equal(minibatch, again):
+        return "sample changed its minibatch"
+    if not np.array_equal(first, problem.stochastic_gradient(x, minibatch)):
+        return "stochastic_gradient differs from sample(evaluate(x), minibatch)"
+    return ""
+
+
+def dtype_fault(problem: Problem, dtype: np.dtype[Any]) -> str:
+    """Return which results do not come back in ``dtype``, or an empty text."""
+    placed = problem.place(numpy_backend("contract"), dtype)
+    x = _stream().standard_normal((2, problem.K, problem.dim)).astype(dtype)
+    minibatch = placed.draw(_stream(), (2,), 2, dtype)
+    results = {
+        "value": placed.value(x),
+        "full_gradient": placed.full_gradient(x),
+        "gradient": placed.gradient(x),
+        "draw": minibatch,
+        "sample": placed.sample(placed.evaluate(x), minibatch),
+    }
+    wrong = [f"{name} in {v.dtype}" for name, v in results.items() if v.dtype != dtype]
+    return f"{dtype} came back as {', '.join(wrong)}" if wrong else ""
+
+
+def _far_fault(problem: Problem) -> str:
+    """Return what is not finite, or overflows on the way, a million away in float32."""
+    placed = problem.place(numpy_backend("contract"), FLOATS[1])
+    signs = _stream().choice([-1.0, 0.0, 1.0], (16, problem.dim))
+    x = (FAR * np.concatenate([signs, np.ones((1, problem.dim))])).astype(np.float32)
+    everywhere = everyone(x, problem.K)
+    minibatch = placed.draw(_stream(), (len(x),), 2, FLOATS[1])
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            results = {
+                "value": placed.value(x),
+                "full_gradient": placed.full_gradient(x),
+                "stochastic_gradient": placed.stochastic_gradient(everywhere, minibatch),
+            }
+    except FloatingPointError as error:
+        return str(error)
+    wrong = [name for name, v in results.items() if not np.all(np.isfinite(v))]
+    return f"not finite: {', '.join(wrong)}" if wrong else ""
+
+
+def _run_fault(problem: Problem) -> str:
+    """Return what a short run says against the problem, if anything."""
+    run: dict[str, Any] = {"T": 8, "b": 2, "I": 2, "replicates": 2, "threads": 1}
+    for dtype in FLOATS:
+        try:
+            trace = simulate(problem, dtype=dtype.name, backend="numpy", **run)
+        except UsageError as error:
+            return str(error)
+        if trace.status != "ok":
+            return f"the run diverged in {dtype}"
+    return ""

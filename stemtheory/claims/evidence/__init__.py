@@ -1,0 +1,1 @@
+"""What claims are put to: recorded runs, moments and measurements."""

@@ -1,0 +1,147 @@
+"""Runs that break the paper's lemmas at a synchronisation, and runs of an algorithm made wrong.
+
+The lemmas use at every t that x_t^(k) is the mean at the start of a round, that ebar_{t+1} is
+(1 - a) ebar_t plus noise, and that x_{t+1}^(k) - x_t^(k) = -eta_t d_t^(k). No reading of the
+listing grants all three when I > 1, so each reading has its own runs here.
+
+Paper: Algorithm (Algo_DR-STORM_batch_App).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stemtheory.algorithms.base import Step
+from stemtheory.algorithms.stem import Stem, StemState
+from stemtheory.claims.base import Case, dials
+from stemtheory.oracles.problem import Problem
+
+# literal: the own points differ at t = tbar_s, where dbar happens to be almost zero.
+DRIFTED = Case(
+    "quadratic",
+    K=2,
+    dim=1,
+    b=1,
+    I=8,
+    rounds=2,
+    dials=dials(h=0.1, het_frequency=0.85, het_phase=math.pi / 4, zeta=2.0, sigma=0.0),
+    x1=0.0019091,
+    replicates=1,
+)
+
+
+def tilted(reading: str, I: int) -> Case:
+    """Return low but steep noise on tilted workers: the jump costs more than the lemma allows."""
+    smoothness = math.sqrt(1 - 0.25**2)
+    return Case(
+        "quadratic",
+        K=2,
+        dim=1,
+        b=1,
+        I=I,
+        rounds=2,
+        dials=dials(
+            h=0.25, zeta=2.0, heterogeneity="tilt", sigma=1e-4, noise_smoothness=smoothness
+        ),
+        reading=reading,
+        x1=0.0,
+    )
+
+
+def opposed(K: int, b: float, I: int, rounds: int = 1) -> Case:
+    """Return opposite curvatures without noise, where overwriting the own point adds a bias."""
+    return Case(
+        "quadratic",
+        K=K,
+        dim=1,
+        b=b,
+        I=I,
+        rounds=rounds,
+        dials=dials(h=0.02, het_frequency=0.9, zeta=2.0, sigma=0.0),
+        reading="overwrite",
+        x1=0.5,
+        replicates=1,
+    )
+
+
+# overwrite with a little noise, so that the bias can be seen in expectation.
+OPPOSED_NOISY = replace(
+    opposed(8, 64, 16),
+    dials=dials(
+        h=0.02, het_frequency=0.9, zeta=2.0, sigma=1e-4, noise="additive", heterogeneity="sinusoid"
+    ),
+    replicates=64,
+)
+
+
+def far(I: int) -> Case:
+    """Return f^k = x^2/2 +- x from the optimum, literal: drift reappears one step into a round."""
+    return Case(
+        "quadratic",
+        K=2,
+        dim=1,
+        b=1,
+        I=I,
+        rounds=2,
+        dials=dials(h=1.0, zeta=2.0, heterogeneity="tilt", sigma=0.0),
+        x1=0.0,
+        replicates=1,
+    )
+
+
+# An exact start at the optimum: all that moves is the noise, so the terms in sigma must carry it.
+QUIET = Case(
+    "quadratic",
+    K=2,
+    dim=2,
+    b=1,
+    I=2,
+    rounds=2,
+    dials=dials(noise="additive", sigma=0.5, zeta=0.0),
+    B=1e12,
+    x1=0.0,
+)
+
+
+def overwritten(case: Any) -> Any:
+    """Return the case under the reading that overwrites the own point: a mutant of the run."""
+    return replace(case, reading="overwrite")
+
+
+@dataclass(frozen=True)
+class LeavesOneOut:
+    """STEM whose synchronisation hands the means to all workers but the last: a mutant."""
+
+    stem: Stem
+    initial_batch = True
+    gradients_per_step = 2
+    vectors_per_round = 2
+    initial_vectors = 1
+
+    @property
+    def exchanges_per_round(self) -> int:
+        """As STEM's."""
+        return self.stem.exchanges_per_round
+
+    def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> StemState:
+        """Return STEM's first state."""
+        return self.stem.init(problem, x, eta, minibatch)
+
+    def local_step(
+        self, problem: Problem, state: StemState, step: Step, minibatch: Any
+    ) -> StemState:
+        """Return STEM's local step."""
+        return self.stem.local_step(problem, state, step, minibatch)
+
+    def synchronise(self, problem: Problem, state: StemState) -> StemState:
+        """Return the averaged state, in which the last worker keeps its own x and d."""
+        after = self.stem.synchronise(problem, state)
+        x, d = after.x.copy(), after.d.copy()
+        x[..., -1, :], d[..., -1, :] = state.x[..., -1, :], state.d[..., -1, :]
+        return StemState(x, d, after.previous)
+
+    def batch_factor(self, t: int, I: int) -> int:
+        """As STEM's."""
+        return self.stem.batch_factor(t, I)

@@ -1,0 +1,127 @@
+"""Whole runs beside the repaired bounds: simulated, or exact where second moments are.
+
+Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from stemtheory.bounds import BOUNDS, Setting
+from stemtheory.bounds.formulas import Premise, whole_rounds
+from stemtheory.claims.base import Case, Compare, Comparison, dials
+from stemtheory.claims.evidence.measured import Terms, against
+from stemtheory.claims.evidence.path import setting_of
+from stemtheory.claims.evidence.quadratic_moments import average_grad_sq, is_exact
+from stemtheory.claims.repaired.coefficients import PARTS, Part
+
+Coefficients = Callable[[Setting], tuple[float, float]]
+
+# All workers equal, one first sample, a start at the minimum: the run is the slow forgetting of
+# the first error, and the bound's constant 240 is sharp within 6.7 % as b K I grows.
+FIRST_SAMPLE = Case(
+    "quadratic",
+    K=1,
+    dim=1,
+    b=1000,
+    I=2,
+    rounds=80_000,
+    dials=dials(h=1.0, sigma=1.0, zeta=0.0, noise="additive"),
+    B=1.0,
+    x1=0.0,
+)
+# The same with an almost exact start: the run is its noise, and the term in sigma must carry it.
+NOISE_ALONE = replace(FIRST_SAMPLE, b=1, I=4, rounds=10_000, B=1e12)
+# Workers whose curvature and gradient are correlated: overwriting the own point biases dbar.
+CORRELATED = Case(
+    "quadratic",
+    K=4,
+    dim=1,
+    b=4,
+    I=4,
+    rounds=1000,
+    dials=dials(h=0.3, L=1.0, zeta=2.0, sigma=0.0, het_phase=0.8),
+    x1=0.0,
+    replicates=2,
+)
+
+
+def run_cases(level: str) -> tuple[Case, ...]:
+    """Return runs long enough for the bounds to say something, and the three sharp ones."""
+    rounds, R = {"quick": (400, 32), "default": (1000, 32), "full": (4000, 64)}[level]
+    quiet, plain = dials(sigma=0.05, zeta=0.2), dials(sigma=0.2, zeta=1.0)
+    return (
+        Case("cosine", 2, 2, 1, 2, rounds, quiet, replicates=R),
+        Case("geman_mcclure", 4, 2, 2, 4, rounds, plain, replicates=R),
+        Case("quadratic", 2, 2, 1, 4, rounds, plain, replicates=R, sync_batch=3),
+        Case("quadratic", 3, 2, 2.5, 8, rounds // 2, plain, replicates=R),
+        Case("quadratic", 1, 2, 1, 2, rounds, dials(sigma=0.2, zeta=0.0), replicates=R),
+        CORRELATED,
+        FIRST_SAMPLE,
+        replace(FIRST_SAMPLE, b=10, I=2000, rounds=200_000),
+        NOISE_ALONE,
+    )
+
+
+def coefficients(part: Part) -> Coefficients:
+    """Return (A_s, A_z) of a part of the theorem as a function of the sizes."""
+    constant, slope = part.A_z
+    return lambda s: (
+        float(part.A_s),
+        float(constant) + float(slope) * s.I / s.sync_batch,
+    )
+
+
+def elementary(s: Setting) -> tuple[float, float]:
+    """Return (A_s, A_z) of the elementary chain, 2 <= I <= 318."""
+    drift = 0.004 + s.I / 32
+    return 1 / 32 + 0.0910 * drift / s.b, 0.1820 * drift
+
+
+def beside(lam: float, A: Coefficients, noise: float = 1.0) -> Compare:
+    """Return the comparison of a run with the bound of given lam and A, times 2/(eta_T T).
+
+    Delta_f + b sigma^2/(lam L^2 B eta_0) + (c^2/L^2)(A_s sigma^2 + A_z zeta^2) sum eta_t^3
+
+    The terms are those of the bound `stem-repaired`, whose lam is 240 and whose A is part (a)'s.
+    ``noise`` is a factor on A_s, for mutants.
+    """
+    own_s, own_z = PARTS["a"].A_s, coefficients(PARTS["a"])
+
+    def value(terms: Terms, s: Setting) -> float:
+        A_s, A_z = A(s)
+        return (
+            terms["gap"]
+            + terms["initial_batch"] * 240 / lam
+            + terms["variance"] * noise * A_s / float(own_s)
+            + terms["heterogeneity"] * A_z / own_z(s)[1]
+        )
+
+    simulated = against("stem-repaired", value)
+
+    def compare(case: Case) -> Comparison:
+        return _exactly(case, value) if is_exact(case) else simulated(case)
+
+    return compare
+
+
+def _exactly(case: Case, value: Callable[[Terms, Setting], float]) -> Comparison:
+    """Compare exact moments; a start at the minimum has no standstill to be worse than."""
+    s = setting_of(case)
+    right = value(BOUNDS["stem-repaired"].terms(s), s)
+    return Comparison(np.array([average_grad_sq(case)]), np.array([right]), t=case.T, spread=0.0)
+
+
+def run_premises(longest: int) -> Callable[[Any], tuple[Premise, ...]]:
+    """Return the premises I >= 2, T = S I and I/m <= longest."""
+
+    def premises(case: Case) -> tuple[Premise, ...]:
+        s = setting_of(case)
+        fits = Premise(f"I/m <= {longest}", s.I <= longest * s.sync_batch)
+        return whole_rounds(s), Premise("I >= 2", s.I >= 2), fits
+
+    return premises

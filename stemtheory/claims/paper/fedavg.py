@@ -1,0 +1,350 @@
+"""FedAvg: gradient variance, accumulated error, descent, and whole runs against the theorem.
+
+Paper: App: FedAvg.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from stemtheory.bounds import Premise
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
+from stemtheory.claims.evidence.measured import Terms, against, premises
+from stemtheory.claims.evidence.path import EPS, setting_of, square
+from stemtheory.oracles.problem import Floats
+
+SECTION = "fedavg"
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()  # of a standard normal
+
+
+# --- cases ----------------------------------------------------------------------------------------
+
+
+def fedavg_case(
+    name: str,
+    K: int,
+    dim: int,
+    b: float,
+    I: int,
+    rounds: int,
+    made: tuple[tuple[str, object], ...],
+    **more: object,
+) -> Case:
+    """Return a recorded case with the largest step the lemmas allow, eta = 1/(9 L I)."""
+    case = Case(name, K, dim, b, I, rounds, made, algorithm="fedavg", schedule="constant")
+    case = replace(case, replicates=32)
+    step = 1 / (9 * setting_of(replace(case, schedule="theorem")).L * I)
+    return replace(case, options=(("eta", step),), **more)  # type: ignore[arg-type]
+
+
+def lemma_cases(level: str) -> tuple[Case, ...]:
+    """Return small runs for the lemmas: the edges, and what makes each term of them large."""
+    rounds = {"quick": 3, "default": 6, "full": 12}[level]
+    more = () if level == "quick" else ("quadratic", "welsch", "cauchy", "corridor")
+    plain = [
+        fedavg_case(name, K, 2, b, I, rounds, dials(sigma=sigma, zeta=zeta if K > 1 else 0.0))
+        for name in ("cosine", "geman_mcclure", *more)
+        for K, b, I in ((1, 1, 3), (2, 1, 1), (2, 1, 2), (4, 2, 4), (4, 2.5, 8))
+        for sigma, zeta in ((0.5, 1.0), (0.0, 2.0))
+    ]
+    return (*plain, *edges(rounds))
+
+
+def edges(rounds: int) -> tuple[Case, ...]:
+    """Return odd K, other noises, and starts where one term of a lemma stands alone."""
+    alone = dials(sigma=1.0, zeta=0.0, noise="additive")
+    tilted = dials(sigma=0.0, zeta=2.0, heterogeneity="tilt")
+    opposite = dials(h=0.1, sigma=0.0, zeta=2.0, L=1.0, het_phase=0.5)
+    return (
+        fedavg_case("cosine", 3, 3, 1, 4, rounds, dials(noise="modulated", spectrum=4.0)),
+        fedavg_case("quadratic", 2, 8, 1, 8, rounds, alone, x1=0.0),
+        fedavg_case("quadratic", 4, 2, 1, 8, rounds, tilted, x1=0.0),
+        fedavg_case("quadratic", 2, 1, 1, 16, rounds, opposite, x1=0.0),
+    )
+
+
+def noisy_cases(level: str) -> tuple[Case, ...]:
+    """Return runs whose noise has variance sigma^2 at every x, with many replicates."""
+    R = {"quick": 256, "default": 1024, "full": 4096}[level]
+    made = (dials(sigma=0.5, zeta=1.0), dials(sigma=2.0, zeta=0.0, noise="additive"))
+    return tuple(
+        fedavg_case(name, K, 2, b, I, 3, one, replicates=R)
+        for name in ("cosine", "welsch")
+        for K, b, I in ((2, 1, 2), (4, 2.5, 4), (3, 8, 3))
+        for one in made
+    )
+
+
+def run_cases(level: str) -> tuple[Case, ...]:
+    """Return whole runs that meet T >= 81 L^2 I^2 bK, and one that does not."""
+    scale = {"quick": 1, "default": 4, "full": 16}[level]
+    R = 16 if level == "quick" else 32
+    quiet = dials(L=0.5, sigma=0.01, zeta=0.01)
+    half, drift = dials(L=0.5), dials(L=0.5, sigma=0.0, zeta=4.0)
+    tilted = dials(L=0.5, sigma=0.5, zeta=4.0, heterogeneity="tilt")
+    cases = (
+        Case("cosine", 4, 2, 2, 2, 500 * scale, half, x1=3.0),
+        Case("cosine", 4, 2, 1, 2, 500 * scale, quiet),
+        Case("geman_mcclure", 2, 1, 1, 4, 250 * scale, half),
+        Case("welsch", 1, 2, 1, 1, 500 * scale, dials(L=0.5)),
+        Case("quadratic", 2, 1, 1, 8, 400 * scale, drift, x1=5.0),
+        Case("quadratic", 4, 2, 1, 4, 400 * scale, tilted, x1=3.0),
+        Case("cosine", 4, 2, 2, 8, 25 * scale, dials()),  # too short: the premise is not met
+    )
+    return tuple(replace(case, algorithm="fedavg", replicates=R) for case in cases)
+
+
+def small_step(case: Case) -> tuple[Premise, ...]:
+    """The lemmas' premise on the step size."""
+    s, eta = setting_of(case), dict(case.options)["eta"]
+    return (Premise("eta <= 1/(9LI)", eta <= 1 / (9 * s.L * s.I) * (1 + 4 * EPS)),)
+
+
+# --- the lemmas -----------------------------------------------------------------------------------
+
+
+def averaged(values: Floats, right: float) -> Comparison:
+    """Return an equality in expectation: values [n, R], averaged over n, against ``right``."""
+    mean = values.mean(axis=0)
+    R = len(mean)
+    spread = mean.std(ddof=1) / np.sqrt(R)
+    return Comparison(
+        np.array([mean.mean()]), np.array([right]), spread=spread, dof=R - 1, two_sided=True
+    )
+
+
+def gradient_variance(path: FedAvgPath) -> Comparison:
+    """E||dbar_t - (1/K) sum_k grad f^(k)(x_t^(k))||^2 = sigma^2/(bK), all t and replicates."""
+    s = path.setting
+    return averaged(square(path.dbar - path.gbar)[path.t], s.sigma**2 / (s.b * s.K))
+
+
+def conditional_variance(path: FedAvgPath) -> Comparison:
+    """The same given F_t, in closed form, as an inequality: for noise that varies with x."""
+    s = path.setting
+    variance = path.problem.noise_variance(path.x[path.t]).sum(axis=-1) / (s.b * s.K**2)
+    return Comparison(variance, np.full_like(variance, s.sigma**2 / (s.b * s.K)), t=_rows(path))
+
+
+def accumulated(
+    case: Case, noise: float = 3.0, drift: float = 5.0, per_round: bool = False
+) -> Comparison:
+    """sum_t (1/K) E X_t against 3 eta^2 (I-1) sigma^2 T + 5 eta^2 (I-1)^2 zeta^2 T."""
+    path = record_fedavg(case)
+    s, eta2 = path.setting, path.eta**2
+    total = path.in_rounds(path.X).sum(axis=1) / s.K  # [S, R]
+    total = total if per_round else total.sum(axis=0, keepdims=True)
+    n, R = total.shape
+    steps = s.T / n
+    right = eta2 * steps * (noise * (s.I - 1) * s.sigma**2 + drift * (s.I - 1) ** 2 * s.zeta**2)
+    spread = total.std(axis=1, ddof=1) / np.sqrt(R)
+    return Comparison(total.mean(axis=1), np.full(n, right), spread=spread, dof=R - 1)
+
+
+def noise_sum(path: FedAvgPath) -> Comparison:
+    """E||sum of a round's first I - 1 noises||^2 = (I - 1) sigma^2/b, per worker."""
+    s = path.setting
+    noises = path.in_rounds(path.d - path.g)[:, : s.I - 1].sum(axis=1)  # [S, R, K, dim]
+    return averaged(square(noises).mean(axis=-1), (s.I - 1) * s.sigma**2 / s.b)
+
+
+def gradient_sum(path: FedAvgPath) -> Comparison:
+    """sum_k ||sum_l (g_l^(k) - gbar_l)||^2 <= 8L^2 (I-1) sum_l X_l + 2K (I-1)^2 zeta^2, each t."""
+    s = path.setting
+    deviation = path.in_rounds(path.g - path.gbar[..., None, :]).cumsum(axis=1)
+    left = square(deviation).sum(axis=-1)[:, : s.I - 1]  # l = tbar_{s-1} .. t - 1 < tbar_s - 1
+    X = path.in_rounds(path.X).cumsum(axis=1)[:, : s.I - 1]
+    right = 8 * s.L**2 * (s.I - 1) * X + 2 * s.K * (s.I - 1) ** 2 * s.zeta**2
+    t = path.t.reshape(-1, s.I)[:, : s.I - 1, None] + 1
+    floor = (64 * EPS * s.I) ** 2 * s.K * (1 + square(path.g[1:]).max())
+    return Comparison(left, right, t=t, floor=floor)
+
+
+def descent(path: FedAvgPath, noise: float = 1.0, drift: float = 0.5) -> Comparison:
+    """E[f(xbar_{t+1}) | F_t] - f(xbar_t) + (eta/2)||grad f(xbar_t)||^2 against the other terms."""
+    s, t, eta = path.setting, path.t, path.eta
+    left = expected_value(path) - path.f[t] + eta / 2 * square(path.G[t])
+    right = eta * s.L**2 / s.K * drift * path.X[t] + noise * eta**2 * s.L * s.sigma**2 / (s.b * s.K)
+    floor = 64 * EPS * (np.abs(path.f[t]) + eta * square(path.G[t]))
+    return Comparison(left, right, t=_rows(path), floor=floor)
+
+
+def expected_value(path: FedAvgPath) -> Floats:
+    """Return E[f(xbar_t - eta dbar_t) | F_t] in closed form, t = 1..T: shape [T, R].
+
+    Given F_t the coordinates of dbar_t are independent Gaussians and f is a sum over coordinates,
+    so one Gauss-Hermite rule, with the same node in every coordinate, integrates them all (exactly
+    for quadratics).
+    """
+    s, x = path.setting, path.x[path.t]
+    fields = path.problem.evaluate(x)[1:]
+    power = sum((np.broadcast_to(n * n, x.shape) for n in fields), np.zeros(x.shape))
+    deviation = np.sqrt(power.sum(axis=-2) / s.b) / s.K  # [T, R, dim]
+    centre = path.xbar[path.t] - path.eta * path.gbar[path.t]
+    points = centre - path.eta * deviation * NODES[:, None, None, None]
+    return np.asarray(np.einsum("q,qtr->tr", WEIGHTS, path.problem.value(points)))
+
+
+def _rows(path: FedAvgPath) -> Floats:
+    return np.asarray(path.t[:, None])
+
+
+def constants(_: object) -> Comparison:
+    """1 - 16/81 = 65/81 >= 4/5, 5/4*2 <= 3, 5/4*4 <= 5: at eta = 1/(9LI), the largest step."""
+    return Comparison(np.array([4 / 5, 5 / 4 * 2, 5 / 4 * 4]), np.array([1 - 16 / 81, 3.0, 5.0]))
+
+
+# --- mutants --------------------------------------------------------------------------------------
+
+
+def shared(case: Case) -> Comparison:
+    """F1 on runs whose workers share one minibatch."""
+    return gradient_variance(record_fedavg(case, shared_noise=True))
+
+
+def stale(case: Case) -> Comparison:
+    """F2a with one minibatch kept for a whole round: the first noise, I - 1 times."""
+    path = record_fedavg(case)
+    s = path.setting
+    noises = (s.I - 1) * path.in_rounds(path.d - path.g)[:, 0]
+    return averaged(square(noises).mean(axis=-1), (s.I - 1) * s.sigma**2 / s.b)
+
+
+def tiny_steps(case: Case) -> Case:
+    """Return the case with eta = bK/T, the printed root forgotten."""
+    return replace(case, schedule="constant", options=(("eta", case.b * case.K / case.T),))
+
+
+def no_gap(terms: Terms, _: object) -> float:
+    """The theorem's right side without the gap."""
+    return sum(terms.values()) - terms["gap"]
+
+
+CLAIMS = (
+    Claim(
+        id="F1",
+        label="Lem: Grad_Variance_FedAvg",
+        section=SECTION,
+        kind="expectation",
+        statement="The mean direction's variance is sigma^2/(bK) where the noise attains sigma.",
+        formula=r"E\|\bar d_t - \frac{1}{K}\sum_k \nabla f^{(k)}(x_t^{(k)})\|^2 = \sigma^2/(bK)",
+        compare=lambda case: gradient_variance(record_fedavg(case)),
+        cases=noisy_cases,
+        mutants=(SCALED, Mutant("workers share their noise", compare=shared)),
+    ),
+    Claim(
+        id="F1-C",
+        label="Lem: Grad_Variance_FedAvg",
+        section=SECTION,
+        kind="conditional",
+        statement="The mean direction's variance, given the past, is at most sigma^2/(bK).",
+        formula=r"E[\|\bar d_t - \frac{1}{K}\sum_k \nabla f^{(k)}(x_t^{(k)})\|^2 | F_t]"
+        r" \leq \sigma^2/(bK)",
+        compare=conditional_variance,
+        cases=lemma_cases,
+    ),
+    Claim(
+        id="F2",
+        label="lem: ErrorAccumulation_Iterates_FedAvg",
+        section=SECTION,
+        kind="expectation",
+        statement="Between synchronisations the workers drift apart by this much at most, per run.",
+        formula=r"\sum_{t=1}^T \frac{1}{K}\sum_k E\|x_t^{(k)} - \bar x_t\|^2 \leq"
+        r" 3\eta^2(I-1)\sigma^2 T + 5\eta^2(I-1)^2\zeta^2 T",
+        compare=accumulated,
+        cases=lemma_cases,
+        premises=small_step,
+        mutants=(
+            SCALED,
+            Mutant("5 -> 0.005", compare=lambda case: accumulated(case, drift=0.005)),
+            Mutant("without zeta", compare=lambda case: accumulated(case, drift=0.0)),
+            Mutant("without sigma", compare=lambda case: accumulated(case, noise=0.0)),
+        ),
+    ),
+    Claim(
+        id="F2-R",
+        label="lem: ErrorAccumulation_Iterates_FedAvg",
+        section=SECTION,
+        kind="expectation",
+        statement="The same for every round by itself.",
+        formula=r"\sum_{t=\bar t_{s-1}}^{\bar t_s - 1} \frac{1}{K}\sum_k E\|x_t^{(k)} -"
+        r" \bar x_t\|^2 \leq 3\eta^2(I-1)\sigma^2 I + 5\eta^2(I-1)^2\zeta^2 I",
+        compare=lambda case: accumulated(case, per_round=True),
+        cases=lemma_cases,
+        premises=small_step,
+    ),
+    Claim(
+        id="F2a",
+        label="Eq: GradVar_FedAvg",
+        section=SECTION,
+        kind="expectation",
+        statement="A round's noises add up to variance (I-1) sigma^2/b: martingale differences.",
+        formula=r"E\|\sum_{\ell} (noise\ of\ worker\ k)\|^2 = (I-1)\sigma^2/b \leq (I-1)\sigma^2",
+        compare=lambda case: noise_sum(record_fedavg(case)),
+        cases=noisy_cases,
+        mutants=(
+            SCALED,
+            Mutant("one minibatch for a whole round", compare=stale),
+        ),
+    ),
+    Claim(
+        id="F2b",
+        label="Eq: InterNodeVar_FedAvg",
+        section=SECTION,
+        kind="pathwise",
+        statement="The gradients' deviations over a round, by the drift and zeta.",
+        formula=r"\sum_k \|\sum_\ell (\nabla f^{(k)}(x_\ell^{(k)}) - \frac{1}{K}\sum_j"
+        r" \nabla f^{(j)}(x_\ell^{(j)}))\|^2 \leq 8L^2(I-1)\sum_\ell X_\ell + 2K(I-1)^2\zeta^2",
+        compare=gradient_sum,
+        cases=lemma_cases,
+    ),
+    Claim(
+        id="F2c",
+        label="lem: ErrorAccumulation_Iterates_FedAvg",
+        section=SECTION,
+        kind="arithmetic",
+        statement="1 - 16L^2I^2 eta^2 >= 4/5, and 5/4 times 2 and 4 is at most 3 and 5.",
+        formula=r"1 - 16L^2I^2\eta^2 \geq 65/81 \geq 4/5",
+        compare=constants,
+    ),
+    Claim(
+        id="F3",
+        label="lem: Fn_Descent_FedAvg",
+        section=SECTION,
+        kind="conditional",
+        statement="f descends in expectation, up to the workers' drift and the noise.",
+        formula=r"E f(\bar x_{t+1}) \leq E f(\bar x_t) - \frac{\eta}{2}E\|\nabla f(\bar x_t)\|^2 +"
+        r" \frac{\eta L^2}{2K}\sum_k E\|x_t^{(k)} - \bar x_t\|^2 + \frac{\eta^2 L}{bK}\sigma^2",
+        compare=descent,
+        cases=lemma_cases,
+        premises=small_step,
+        mutants=(
+            SCALED,
+            Mutant("noise over 4", compare=lambda path: descent(path, noise=0.25)),
+            Mutant("without the drift", compare=lambda path: descent(path, drift=0.0)),
+        ),
+        reason="The sharp constant of the noise is 1/2.",
+    ),
+    Claim(
+        id="F4",
+        label="Thm: Flexible_FedAvg",
+        section=SECTION,
+        kind="expectation",
+        statement="The FedAvg theorem with explicit constants.",
+        formula=r"E\|\nabla f(\bar x_a)\|^2 \leq \frac{2(f(\bar x_1)-f^*)}{\sqrt{bKT}} +"
+        r" \frac{2L\sigma^2}{\sqrt{bKT}} + \frac{3L^2bK(I-1)}{T}\sigma^2 +"
+        r" \frac{5L^2bK(I-1)^2}{T}\zeta^2",
+        compare=against("fedavg-theorem"),
+        cases=run_cases,
+        premises=premises("fedavg-theorem"),
+        mutants=(
+            SCALED,
+            Mutant("step bK/T without the root", change=tiny_steps),
+            Mutant("without the gap", compare=against("fedavg-theorem", no_gap)),
+        ),
+    ),
+)

@@ -1,0 +1,169 @@
+"""STEM's preliminary lemmas: what is uncorrelated with what, and the first direction's error.
+
+Statistical claims: means over replicates with Student limits. Every product below is symmetric
+about zero, for which the self-normalised mean has no heavier tails than the normal; each instance
+has the share of the false-alarm rate that ``judge.ALPHA`` gives it.
+
+Paper: Lemma (Lem: InnerProduct_e_t_Grad), Lemma (Lem: InnerProd_AcrossNodes),
+Lemma (Lem: e_bar_bound_Batch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from stemtheory.algorithms.base import mean_over_workers
+from stemtheory.claims.base import ALL_READINGS, SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims.evidence.brackets import bracket, brackets, innovation, minibatch, single
+from stemtheory.claims.evidence.path import Path, record, square
+from stemtheory.oracles.problem import Floats
+
+SECTION = "preliminary"
+REPLICATES = {"quick": 1000, "default": 4000, "full": 16000}
+EXACT_NOISES = ("phase", "additive")  # their variance is sigma^2 at every x
+
+
+def noisy_cases(level: str) -> tuple[Case, ...]:
+    """Return short runs with many replicates: every noise, odd K, real b, and I = 1."""
+    base = Case("cosine", 2, 2, 1, 2, 3, replicates=REPLICATES[level])
+    return (
+        base,
+        replace(base, problem="geman_mcclure", K=3, b=2.5, I=3, rounds=2),
+        replace(base, K=4, dim=3, I=1, rounds=4, dials=dials(noise="additive"), x1=0.1),
+        replace(base, dials=dials(noise="modulated", heterogeneity="tilt"), I=4, rounds=2, B=2),
+        replace(base, B=1e6, rounds=2),  # an exact start: the noise of one step is all there is
+    )
+
+
+def mean_of(path: Path, values: Floats, right: Any = 0.0, where: Any = None) -> Comparison:
+    """Return the mean over replicates (axis 1 of [n, R, ...]), to be equal to the right side."""
+    left, R = values.mean(axis=1), path.case.replicates
+    spread = values.std(axis=1, ddof=1) / np.sqrt(R)
+    t = path.t.reshape(-1, *[1] * (left.ndim - 1))
+    where = path.where(t, "either") if where is None else where
+    target = np.broadcast_to(right, left.shape)
+    return Comparison(left, target, where, t, spread=spread, dof=R - 1, two_sided=True)
+
+
+# --- uncorrelated ---------------------------------------------------------------------------
+
+
+def error_and_noise(case: Case, lag: int | None = None) -> Comparison:
+    """E <(1 - a_{t+1}) ebar_t, N_{t+1}> = 0, N the mean of the workers' brackets."""
+    path = record(case)
+    t = path.t
+    noise = innovation(path) if lag is None else brackets(path, lag)
+    kept = (1 - path.a[t + 1])[:, None, None] * path.ebar[t]
+    return mean_of(path, (kept * mean_over_workers(noise[t])).sum(axis=-1))
+
+
+def across_workers(case: Case) -> Comparison:
+    """E <b bracket_k, b bracket_l> = 0 for k != l, here l = k + 1; sums over the minibatch."""
+    path = record(case)
+    total = path.batch[path.t][:, None, None, None] * innovation(path)[path.t]
+    return mean_of(path, (total[:, :, :-1] * total[:, :, 1:]).sum(axis=-1))
+
+
+def one_minibatch_for_all(case: Case) -> Comparison:
+    """The same products where all workers draw the first worker's minibatch."""
+    path = record(case)
+    shared = [
+        bracket(path, t, np.broadcast_to(xi[..., :1, :], xi.shape))
+        for t in path.t
+        for xi in (minibatch(path, int(t)),)
+    ]
+    total = np.stack(shared)
+    return mean_of(path, (total[:, :, :-1] * total[:, :, 1:]).sum(axis=-1))
+
+
+def across_samples(case: Case, other: int = 1) -> Comparison:
+    """E <bracket_k(xi), bracket_k(xi')> = 0 for two samples of one minibatch."""
+    path = record(case)
+    products = [
+        bracket(path, t, single(path, t, 0)) * bracket(path, t, single(path, t, other))
+        for t in map(int, path.t)
+    ]
+    return mean_of(path, np.stack(products).sum(axis=-1))
+
+
+# --- the first direction --------------------------------------------------------------------
+
+
+def initial_error(case: Case, samples: float | None = None, power: int = 1) -> Comparison:
+    """E ||ebar_1||^2 <= sigma^2/(K B), with equality where the variance is sigma^2 everywhere."""
+    path = record(case)
+    s = path.setting
+    B = samples or s.initial_batch
+    size = square(path.ebar[1])
+    spread = size.std(ddof=1) / np.sqrt(len(size))
+    exact = path.problem.dials["noise"] in EXACT_NOISES
+    left, right = np.array([size.mean()]), np.array([s.sigma**2 / (s.K**power * B)])
+    return Comparison(left, right, t=1, spread=spread, dof=len(size) - 1, two_sided=exact)
+
+
+CLAIMS = (
+    Claim(
+        id="P1",
+        label="Lem: InnerProduct_e_t_Grad",
+        section=SECTION,
+        kind="expectation",
+        statement="The direction's error is uncorrelated with the noise of the next step.",
+        formula=(
+            r"E\langle (1-a_t) \bar e_{t-1}, \tfrac1K \sum_k \tfrac1b \sum_\xi"
+            r" [(\nabla f^{(k)}(x_t;\xi) - \nabla f^{(k)}(x_t))"
+            r" - (1-a_t)(\nabla f^{(k)}(x_{t-1};\xi) - \nabla f^{(k)}(x_{t-1}))] \rangle = 0"
+        ),
+        compare=error_and_noise,
+        cases=noisy_cases,
+        readings=ALL_READINGS,
+        mutants=(
+            Mutant("the minibatch of the step before", compare=lambda c: error_and_noise(c, 1)),
+        ),
+    ),
+    Claim(
+        id="P2",
+        label="Lem: InnerProd_AcrossNodes",
+        section=SECTION,
+        kind="expectation",
+        statement="The noises of two workers are uncorrelated.",
+        formula=(
+            r"E\langle \sum_{\xi^{(k)}} [\cdot]^{(k)}, \sum_{\xi^{(\ell)}} [\cdot]^{(\ell)}"
+            r" \rangle = 0,\ k \neq \ell"
+        ),
+        compare=across_workers,
+        cases=noisy_cases,
+        readings=ALL_READINGS,
+        mutants=(Mutant("one minibatch for all workers", compare=one_minibatch_for_all),),
+    ),
+    Claim(
+        id="P2p",
+        label="eq_bound_grad_error_norm",
+        section=SECTION,
+        kind="expectation",
+        statement="The noises of two samples of one minibatch are uncorrelated.",
+        formula=r"E\langle [\cdot](\xi), [\cdot](\xi') \rangle = 0,\ \xi \neq \xi'",
+        compare=across_samples,
+        cases=noisy_cases,
+        readings=ALL_READINGS,
+        mutants=(Mutant("the same sample twice", compare=lambda c: across_samples(c, other=0)),),
+    ),
+    Claim(
+        id="P3",
+        label="Lem: e_bar_bound_Batch",
+        section=SECTION,
+        kind="expectation",
+        statement="The first direction's error is that of a mean over K B samples.",
+        formula=r"E\|\bar e_1\|^2 \leq \frac{\sigma^2}{KB}",
+        compare=initial_error,
+        cases=noisy_cases,
+        readings=ALL_READINGS,
+        mutants=(
+            SCALED,
+            Mutant("1/K^2 for 1/K", compare=lambda c: initial_error(c, power=2)),
+            Mutant("b for B", compare=lambda c: initial_error(c, samples=c.b)),
+        ),
+    ),
+)

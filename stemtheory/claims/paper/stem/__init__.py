@@ -1,0 +1,1 @@
+"""The paper's lines on STEM, from its lemmas to its rates."""

@@ -1,0 +1,284 @@
+"""STEM's contraction of the mean direction's error, as printed and repaired.
+
+The comparisons are in excess form: (1 - a)^2 ||ebar_t||^2 stands on both sides and is cancelled.
+They are made given F_t, where E||ebar_{t+1}||^2 has a closed form: noise is linear in Gaussians.
+
+Paper: Lemma (lem: ErrorContraction_BatchGradients_App), eq. (eq_bound_grad_error_norm),
+eq. (eq_bound_grad_error_norm_2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from stemtheory.algorithms.base import mean_over_workers
+from stemtheory.claims.base import (
+    ALL_READINGS,
+    RIGHT_READINGS,
+    SCALED,
+    Case,
+    Claim,
+    Comparison,
+    Mutant,
+    Verdict,
+)
+from stemtheory.claims.evidence.brackets import brackets
+from stemtheory.claims.evidence.counterexamples import (
+    OPPOSED_NOISY,
+    QUIET,
+    opposed,
+    overwritten,
+    tilted,
+)
+from stemtheory.claims.evidence.path import EPS, Path, record, square
+from stemtheory.claims.evidence.sums import growth, per_t
+from stemtheory.claims.panel import path_cases
+from stemtheory.claims.paper.preliminary import mean_of, noisy_cases
+from stemtheory.oracles.problem import Floats
+
+SECTION = "stem-lemmas"
+LEMMA = "lem: ErrorContraction_BatchGradients_App"
+EQUALITY, PER_SAMPLE = "eq_bound_grad_error_norm", "eq_bound_grad_error_norm_2"
+
+
+def cases(level: str) -> tuple[Case, ...]:
+    """Return the panel's runs and one in which nothing moves but the noise."""
+    return (*path_cases(level), QUIET)
+
+
+def sides(path: Path) -> Any:
+    """Rows: 'sync' at the two steps that touch a synchronisation; shape [T, 1]."""
+    return path.where(path.t, "either")[:, None]
+
+
+def contraction(
+    path: Path, noise: float = 1.0, mean: float = 1.0, power: float = 2.0
+) -> Comparison:
+    """E||ebar_{t+1}||^2 - (1-a)^2 ||ebar_t||^2 against the last three terms."""
+    s, t = path.setting, path.t
+    a, eta = per_t(path.a[t + 1]), per_t(path.eta[t])
+    keep2 = (1 - a) ** 2
+    right = (
+        8 * keep2 * s.L**2 / (s.b * s.K**2) * (s.I - 1) / s.I * eta**2 * path.Dl[t]
+        + mean * 4 * keep2 * s.L**2 * eta**2 / (s.b * s.K) * path.q2[t]
+        + noise * 2 * a**power * s.sigma**2 / (s.b * s.K)
+    )
+    return Comparison(growth(path), right, sides(path), per_t(t))
+
+
+def jump(path: Path) -> Any:
+    """Whether the two points of d_{t+1} are not one local step apart, by t in 1..T; [T, 1]."""
+    if path.case.reading == "literal":
+        return path.where(path.t, "start")[:, None] == "sync"
+    return (path.where(path.t, "end")[:, None] == "sync") & (path.case.reading != "overwrite")
+
+
+def moved(path: Path, jumps: Any = None) -> Floats:
+    """J_t = eta^2 Dl_t + K eta^2 ||dbar_t||^2; at the jump X_t + K eta^2 ||dbar_t||^2; [T, R]."""
+    t = path.t
+    eta2 = per_t(path.eta[t] ** 2)
+    jumps = jump(path) if jumps is None else jumps
+    spread = np.where(jumps, path.X[t], eta2 * path.Dl[t])
+    return np.asarray(spread + path.case.K * eta2 * path.q2[t])
+
+
+def repaired(path: Path, noise: float = 1.0, jumps: Any = None) -> Comparison:
+    """The same with the distance J_t that the two points really are apart."""
+    s, t = path.setting, path.t
+    a, b = per_t(path.a[t + 1]), per_t(path.batch[t])
+    right = 2 * (1 - a) ** 2 * s.L**2 / (b * s.K**2) * moved(
+        path, jumps
+    ) + noise * 2 * a**2 * s.sigma**2 / (b * s.K)
+    return Comparison(growth(path), right, sides(path), per_t(t))
+
+
+def recursion(path: Path, lag: int = 0, shift: int = 1) -> Comparison:
+    """ebar_{t+1} = (1 - a_{t+1}) ebar_t + N_{t+1}; left the error, right the rounding."""
+    t = path.t
+    noise = mean_over_workers(brackets(path, lag)[t])
+    keep = (1 - path.a[t + 1])[:, None, None]
+    error = path.ebar[t + shift] - keep * path.ebar[t] - noise
+    size = np.abs(path.local_d[t + 1]).max(axis=(-1, -2)) + np.abs(path.d[t]).max(axis=(-1, -2))
+    for x in (path.fresh, path.stale):
+        size += np.abs(path.problem.gradient(x[t + 1])).max(axis=(-1, -2))
+    size += np.abs(noise).max(axis=-1)
+    budget = 16 * EPS * np.sqrt(path.case.dim) * (size + _slopes(path))
+    return Comparison(np.sqrt(square(error)), budget, sides(path), per_t(t))
+
+
+def _slopes(path: Path) -> float:
+    """What an ulp of x does to a minibatch gradient: L times the largest coordinate, and noise."""
+    s = path.setting
+    return float(s.L * (1 + np.nanmax(np.abs(path.p))) + 8 * s.sigma)
+
+
+def expected_growth(case: Case, kept: int = 2, samples: float = 1.0) -> Comparison:
+    """E||ebar_{t+1}||^2 = (1-a)^2 E||ebar_t||^2 + (1/(b^2 K^2)) sum_k sum_xi E||bracket||^2."""
+    path = record(case)
+    t = path.t
+    power = path.noise_power[t] * samples
+    left = square(path.ebar[t + 1]) - per_t(1 - path.a[t + 1]) ** kept * square(path.ebar[t])
+    found = mean_of(path, left - power)
+    right = power.mean(axis=1)
+    assert isinstance(found.left, np.ndarray)
+    return Comparison(
+        found.left + right,
+        right,
+        found.where,
+        found.t,
+        spread=found.spread,
+        dof=found.dof,
+        two_sided=True,
+    )
+
+
+def per_sample(path: Path, noise: float = 1.0, moving: float = 1.0) -> Comparison:
+    """E||n(fresh) - (1-a) n(stale)||^2 <= 2 (1-a)^2 L^2 ||fresh - stale||^2 + 2 a^2 sigma^2."""
+    s, t = path.setting, path.t
+    a = path.a[t + 1][:, None, None]
+    distance2 = square(path.fresh[t + 1] - path.stale[t + 1])
+    right = moving * 2 * (1 - a) ** 2 * s.L**2 * distance2 + noise * 2 * a**2 * s.sigma**2
+    return Comparison(path.noise_change[t], right, sides(path)[..., None], t[:, None, None])
+
+
+CLAIMS = (
+    Claim(
+        id="M3",
+        label=LEMMA,
+        section=SECTION,
+        kind="conditional",
+        statement="The mean error of the direction contracts, up to movement and noise.",
+        formula=(
+            r"E\|\bar e_{t+1}\|^2 \leq (1-a_{t+1})^2 E\|\bar e_t\|^2"
+            r" + \tfrac{8(1-a_{t+1})^2 L^2}{bK^2} \tfrac{I-1}{I} \eta_t^2"
+            r" \sum_k E\|d_t^{(k)} - \bar d_t\|^2"
+            r" + \tfrac{4(1-a_{t+1})^2 L^2 \eta_t^2}{bK} E\|\bar d_t\|^2"
+            r" + \tfrac{2 a_{t+1}^2 \sigma^2}{bK}"
+        ),
+        compare=contraction,
+        cases=cases,
+        readings=ALL_READINGS,
+        expected={(reading, "sync"): Verdict.VIOLATED for reading in ALL_READINGS},
+        counterexamples=(
+            opposed(8, 64, 16),
+            tilted("literal", 8),
+            tilted("average-first", 12),
+            tilted("average-first", 16),
+        ),
+        reason=(
+            "overwrite: the estimator's target jumps when the own point is replaced; literal and"
+            " average-first: the two points of one estimate per round are further apart than one"
+            " local step."
+        ),
+        repair="Put the distance of the two points in place of the local step (M3-R).",
+        mutants=(
+            SCALED,
+            Mutant("without the noise term", compare=lambda p: contraction(p, noise=0.0)),
+            Mutant("a^4 for a^2", compare=lambda p: contraction(p, power=4.0)),
+            Mutant("without ||dbar||^2", compare=lambda p: contraction(p, mean=0.0)),
+        ),
+    ),
+    Claim(
+        id="M3-R",
+        label=LEMMA,
+        section=SECTION,
+        kind="conditional",
+        statement="The contraction with the distance that the two points really are apart.",
+        formula=(
+            r"E\|\bar e_{t+1}\|^2 \leq (1-a)^2 E\|\bar e_t\|^2 + \tfrac{2(1-a)^2L^2}{bK^2} E J_t"
+            r" + \tfrac{2a^2\sigma^2}{bK},\ J_t = \eta_t^2 \sum_k \|d_t^{(k)} - \bar d_t\|^2"
+            r" + K\eta_t^2\|\bar d_t\|^2,\ \text{at the jump}"
+            r" J_t = \sum_k \|x_t^{(k)} - \bar x_t\|^2 + K\eta_t^2\|\bar d_t\|^2"
+        ),
+        compare=repaired,
+        cases=cases,
+        readings=RIGHT_READINGS,
+        counterexamples=(
+            tilted("literal", 8),
+            tilted("average-first", 12),
+            tilted("average-first", 16),
+        ),
+        reason="overwrite has no such repair: its jump is a bias, not a distance.",
+        mutants=(
+            SCALED,
+            Mutant("the reading that overwrites", change=overwritten),
+            Mutant("without the noise term", compare=lambda p: repaired(p, noise=0.0)),
+            Mutant("no jump", compare=lambda p: repaired(p, jumps=np.zeros((p.T, 1), bool))),
+        ),
+    ),
+    Claim(
+        id="M3a",
+        label=LEMMA,
+        section=SECTION,
+        kind="pathwise",
+        statement="The error of the direction is (1 - a) times the last one, plus noise.",
+        formula=(
+            r"\bar e_t = (1-a_t) \bar e_{t-1} + \tfrac1K \sum_k \tfrac1b \sum_\xi"
+            r" [(\nabla f^{(k)}(x_t;\xi) - \nabla f^{(k)}(x_t))"
+            r" - (1-a_t)(\nabla f^{(k)}(x_{t-1};\xi) - \nabla f^{(k)}(x_{t-1}))]"
+        ),
+        compare=recursion,
+        cases=cases,
+        readings=ALL_READINGS,
+        expected={("overwrite", "sync"): Verdict.VIOLATED},
+        counterexamples=(opposed(8, 64, 16),),
+        identity=True,
+        reason="overwrite: ebar is measured at another point than d was computed at.",
+        repair="Under overwrite it holds with ebar at the points before averaging.",
+        mutants=(
+            SCALED,
+            Mutant("the reading that overwrites", change=overwritten),
+            Mutant("the minibatch of the step before", compare=lambda p: recursion(p, lag=1)),
+            Mutant("ebar_t for ebar_{t+1}", compare=lambda p: recursion(p, shift=0)),
+        ),
+    ),
+    Claim(
+        id="M3b",
+        label=EQUALITY,
+        section=SECTION,
+        kind="expectation",
+        statement="The mean squared error grows by the variance of the new noise, exactly.",
+        formula=(
+            r"E\|\bar e_t\|^2 = (1-a_t)^2 E\|\bar e_{t-1}\|^2"
+            r" + \tfrac{1}{b^2K^2} \sum_k \sum_\xi E\|[\cdot](\xi)\|^2"
+        ),
+        compare=expected_growth,
+        cases=noisy_cases,
+        readings=ALL_READINGS,
+        expected={("overwrite", "sync"): Verdict.VIOLATED},
+        counterexamples=(OPPOSED_NOISY, replace(OPPOSED_NOISY, reading="literal")),
+        reason="overwrite: as M3a.",
+        mutants=(
+            SCALED,
+            Mutant("the reading that overwrites", change=overwritten),
+            Mutant("1 - a for its square", compare=lambda c: expected_growth(c, kept=1)),
+            Mutant(
+                "1/(b^2 K) for 1/(b^2 K^2)",
+                compare=lambda c: expected_growth(c, samples=float(c.K)),
+            ),
+        ),
+    ),
+    Claim(
+        id="M3c",
+        label=PER_SAMPLE,
+        section=SECTION,
+        kind="conditional",
+        statement="The noise of one sample: movement of the points, and a fresh part.",
+        formula=(
+            r"E\|[\cdot](\xi)\|^2 \leq 2(1-a_t)^2 L^2 E\|x_t^{(k)} - x_{t-1}^{(k)}\|^2"
+            r" + 2a_t^2\sigma^2"
+        ),
+        compare=per_sample,
+        cases=cases,
+        readings=ALL_READINGS,
+        counterexamples=(tilted("literal", 8), tilted("average-first", 12)),
+        mutants=(
+            SCALED,
+            Mutant("without the noise term", compare=lambda p: per_sample(p, noise=0.0)),
+            Mutant("without the movement", compare=lambda p: per_sample(p, moving=0.0)),
+        ),
+    ),
+)

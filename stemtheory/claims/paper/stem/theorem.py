@@ -1,0 +1,268 @@
+"""The STEM theorem: its potential over a round, and whole runs against its two bounds.
+
+Paper: Thm: PR_Convergence_Main_App.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from stemtheory.bounds import Setting
+from stemtheory.claims.base import (
+    ALL_READINGS,
+    SCALED,
+    Case,
+    Claim,
+    Comparison,
+    Mutant,
+    Verdict,
+    Where,
+    dials,
+)
+from stemtheory.claims.evidence.measured import Terms, against, premises
+from stemtheory.claims.evidence.path import EPS, Path, square
+from stemtheory.claims.panel import path_cases
+from stemtheory.oracles.problem import Floats
+from stemtheory.schedules.stepsizes import theorem_c_b
+
+SECTION = "stem-theorem"
+LABEL = "Thm: PR_Convergence_Main_App"
+FOUR_READINGS = (*ALL_READINGS, "average-both")
+
+
+# --- M7a: the potential, once per round -----------------------------------------------------------
+
+
+def potential_terms(path: Path) -> tuple[Floats, Floats, Floats]:
+    """Return (step of the left side, eta_t^3, round of each step), t = 1..T.
+
+    The left side's step is E[Phi_{t+1} - Phi_t | F_t] plus what the right side subtracts. Given
+    F_t, f(xbar_{t+1}) is known and E||ebar_{t+1}||^2 is a closed form.
+    """
+    s, t = path.setting, path.t
+    eta, before = path.eta[t][:, None], path.eta[t - 1][:, None]
+    keep = (1 - path.a[t + 1])[:, None]
+    cross = (path.ebar[t] * path.bias[t]).sum(axis=-1)
+    error = (
+        keep**2 * square(path.ebar[t])
+        + 2 * keep * cross
+        + square(path.bias[t])
+        + path.noise_power[t]
+    )
+    weight = s.b * s.K / (64 * s.L**2)
+    step = path.f[t + 1] - path.f[t] + weight * (error / eta - square(path.ebar[t]) / before)
+    step += (27 * eta / 64 - eta**2 * s.L / 2) * path.q2[t] + eta / 2 * square(path.G[t])
+    return step, path.eta[t] ** 3, (t - 1) // s.I
+
+
+def potential(path: Path, noise: float = 3 / 64) -> Comparison:
+    """E[Phi_{t+1} - Phi_{tbar_{s-1}}] + what descends, against the sums of eta^3, for every t.
+
+    The sum of the conditional one-step changes is asked of every replicate. That is more than the
+    paper's expectation, and needs no statistics.
+    """
+    s = path.setting
+    step, cubes, number = potential_terms(path)
+    left, cubes = _within_rounds(step, number), _within_rounds(cubes, number)
+    c2 = (s.L * theorem_c_b(s.K, s.b, s.I) / (s.b * s.K)) ** 2  # c^2/L^2
+    right = c2 * cubes * (noise * s.sigma**2 + s.zeta**2 / 32 * (s.I - 1) / s.I)
+    where = np.broadcast_to(path.where(path.t, "end")[:, None], left.shape)
+    floor = 64 * EPS * np.abs(path.f[path.t])
+    return Comparison(left, right[:, None], where, path.t[:, None], floor=floor)
+
+
+def _within_rounds(values: Floats, number: Floats) -> Floats:
+    """Return running sums over t that start anew with every round."""
+    total = np.cumsum(values, axis=0)
+    first = np.searchsorted(number, number)
+    return np.asarray(total - total[first] + values[first])
+
+
+def potential_cases(level: str) -> tuple[Case, ...]:
+    """Return the path panel, and a start without error at the minimum, where noise is all."""
+    quiet = dials(sigma=0.5, zeta=0.0, noise="additive")
+    return (*path_cases(level), Case("quadratic", 2, 2, 2, 4, 2, quiet, B=1e12, x1=0.0))
+
+
+BIASED = Case(
+    "quadratic",
+    8,
+    1,
+    1024,
+    16,
+    2,
+    dials(h=0.01, zeta=2.0, sigma=0.0, L=1.0),
+    reading="overwrite",
+)
+
+
+# --- M7b and M7: runs -----------------------------------------------------------------------------
+
+LOW = {"sigma": 1e-3, "zeta": 1e-3}
+# One deterministic run that tells the readings apart: opposite curvatures, flat mean, large bK.
+# Found by a search for the shortest run on which the overwrite reading breaks the printed theorem.
+CONTRAST = Case(
+    "quadratic",
+    2,
+    1,
+    5e4,
+    2,
+    9_500,
+    dials(h=0.005, zeta=2.0, sigma=0.0, L=1.0),
+    x1=2400.0,
+    replicates=1,
+)
+BOTH = replace(CONTRAST, I=4, rounds=11_500, x1=3200.0, reading="average-both")
+G4 = Case(
+    "quadratic",
+    16,
+    1,
+    64,
+    4,
+    30_000,
+    dials(h=0.005, zeta=2.0, sigma=0.0, L=1.0),
+    reading="overwrite",
+    x1=20.0,
+    replicates=1,
+)
+# M7b breaks much earlier: a persistent bias, at a start where nothing else moves.
+BENIGN = Case(
+    "quadratic",
+    4,
+    1,
+    128,
+    2,
+    2_500,
+    dials(h=0.1, zeta=2.0, sigma=0.0, L=1.0, het_phase=0.785),
+    reading="overwrite",
+    x1=0.0,
+    replicates=1,
+)
+
+
+def run_cases(level: str) -> tuple[Case, ...]:
+    """Return whole runs: low noise (the printed bound is not vacuous), moderate noise, edges."""
+    scale = {"quick": 1, "default": 4, "full": 16}[level]
+    R = 16 if level == "quick" else 32
+    low, moderate = dials(**LOW), dials(sigma=0.5, zeta=1.0)
+    still = dials(sigma=1.0, zeta=0.0, noise="additive")
+    plain = (
+        Case("cosine", 4, 2, 1, 4, 400 * scale, low),
+        Case("geman_mcclure", 2, 1, 1, 1, 800 * scale, low),
+        Case("cosine", 1, 1, 1, 1, 5_000, dials(sigma=1e-3)),  # beyond the constant phase
+        Case("cosine", 3, 3, 2.5, 8, 100 * scale, dials(rotate=True, spectrum=4.0)),
+        Case("welsch", 4, 2, 2, 4, 300 * scale, moderate),
+        # At the minimum, with a first batch of one sample: that batch's error is all there is.
+        Case("quadratic", 2, 16, 64, 1, 1_500 * scale, still, x1=0.0, B=1.0),
+    )
+    settled = (*(replace(case, replicates=R) for case in plain), CONTRAST)
+    if level == "quick":
+        return settled
+    tilted = dials(sigma=0.5, zeta=4.0, heterogeneity="tilt")
+    more = tuple(
+        Case(name, K, 2, b, I, 100 * scale, made, replicates=R)
+        for name in ("cosine", "cauchy", "corridor")
+        for K, b, I in ((2, 1, 2), (4, 4, 16), (8, 64, 16))
+        for made in (low, moderate, tilted)
+    )
+    return settled + more + ((G4,) if level == "full" else ())
+
+
+def counterexamples(name: str) -> tuple[Case, ...]:
+    """Return the runs that break M7b or M7; each is violated for certain."""
+    broken = (replace(CONTRAST, reading="overwrite"), BOTH)
+    return (BENIGN, *broken) if name == "M7b" else broken
+
+
+OVERWRITE = Mutant("reading overwrite", change=lambda case: replace(case, reading="overwrite"))
+BROKEN: dict[tuple[str, Where], Verdict] = {
+    ("overwrite", "all"): Verdict.VIOLATED,
+    ("average-both", "all"): Verdict.VIOLATED,
+}
+
+
+def without(*names: str, factor: Callable[[Setting], float]) -> Callable[[Terms, Setting], float]:
+    """Return the sum of the terms with some multiplied by a factor: a wrong exponent."""
+    return lambda terms, s: sum(v * (factor(s) if n in names else 1) for n, v in terms.items())
+
+
+CLAIMS = (
+    Claim(
+        id="M7a",
+        label=LABEL,
+        section=SECTION,
+        kind="conditional",
+        statement="The potential descends over a round, up to noise and heterogeneity.",
+        formula=r"E[\Phi_{\bar t+1} - \Phi_{\bar t_{s-1}}] \leq -\sum (27\eta_t/64 -"
+        r" \eta_t^2 L/2) E\|\bar d_t\|^2 - \sum \eta_t/2\, E\|\nabla f(\bar x_t)\|^2 + ...",
+        compare=potential,
+        cases=potential_cases,
+        readings=ALL_READINGS,
+        expected={("overwrite", "sync"): Verdict.VIOLATED},
+        counterexamples=(BIASED,),
+        mutants=(
+            SCALED,
+            Mutant("3/64 -> 1/128", compare=lambda path: potential(path, 1 / 128)),
+        ),
+        repair="The one-step inequality 6.1 holds for literal and average-first.",
+    ),
+    Claim(
+        id="M7b",
+        label="Eq: Grad_Norm_Sum",
+        section=SECTION,
+        kind="expectation",
+        statement="The intermediate bound, before the logarithmic step (divided by eta_T T/2).",
+        formula=r"\sum_{t=1}^T \eta_t/2\, E\|\nabla f(\bar x_t)\|^2 \leq f(\bar x_1) - f^* +"
+        r" \frac{\sigma^2}{64L^2}\frac{b}{B\eta_0} + \frac{3c^2\sigma^2}{64L^2}\sum\eta_t^3 +"
+        r" \frac{c^2\zeta^2}{32L^2}\frac{I-1}{I}\sum\eta_t^3",
+        compare=against("stem-intermediate"),
+        cases=run_cases,
+        premises=premises("stem-intermediate"),
+        readings=FOUR_READINGS,
+        expected=BROKEN,
+        counterexamples=counterexamples("M7b"),
+        mutants=(
+            SCALED,
+            OVERWRITE,
+            Mutant(
+                "first batch's term without its b",
+                compare=against(
+                    "stem-intermediate", without("initial_batch", factor=lambda s: 1 / s.b)
+                ),
+            ),
+        ),
+        repair="Literal and average-first: proved for I <= 7500 by the repaired theorem, part (c).",
+    ),
+    Claim(
+        id="M7",
+        label=LABEL,
+        section=SECTION,
+        kind="expectation",
+        statement="The theorem with explicit constants.",
+        formula=r"E\|\nabla f(\bar x_a)\|^2 \leq [\frac{32LI}{T} +"
+        r" \frac{2L}{(bK)^{2/3}T^{2/3}}](f(\bar x_1)-f^*) + [\frac{8bI^2}{BT} +"
+        r" \frac{bI}{2(bK)^{2/3}BT^{2/3}}]\sigma^2 + [\frac{256^2 I}{T} +"
+        r" \frac{64^2}{(bK)^{2/3}T^{2/3}}](\sigma^2 + \zeta^2\frac{I-1}{I})\log(T+1)",
+        compare=against("stem-theorem"),
+        cases=run_cases,
+        premises=premises("stem-theorem"),
+        readings=FOUR_READINGS,
+        expected=BROKEN,
+        counterexamples=counterexamples("M7"),
+        mutants=(
+            SCALED,
+            OVERWRITE,
+            Mutant(
+                "gap term without its I",
+                compare=against("stem-theorem", without("gap", factor=lambda s: 1 / s.I)),
+            ),
+        ),
+        reason="Vacuous unless noise is low or T is huge: it needs about 6.6e4 I log T steps per"
+        " unit of (sigma^2 + zeta^2)/||grad f(x_1)||^2.",
+        repair="Literal and average-first: proved for I <= 40000 by the repaired theorem, and for"
+        " every I with a sync batch.",
+    ),
+)

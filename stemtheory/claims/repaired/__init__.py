@@ -1,0 +1,1 @@
+"""The repaired theorem, line by line."""

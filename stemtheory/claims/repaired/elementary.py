@@ -1,0 +1,304 @@
+"""The elementary repair: the printed proof's own steps with the missing jump put in.
+
+It reaches I = 86 for the printed theorem and I = 318 with larger constants; the sharper proof is
+in ``repaired``. Readings literal and average-first, I >= 2.
+
+Paper: Thm: PR_Convergence_Main_App.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.repaired_runs import beside, elementary, run_cases, run_premises
+from stemtheory.claims.evidence.rounds import Rounds, on_rounds
+from stemtheory.claims.intervals import Interval, enclose, exp_upper, stack
+from stemtheory.claims.repaired.coefficients import Pair, c_b
+from stemtheory.claims.repaired.steps import (
+    accumulated,
+    at_least_two,
+    one_step,
+    round_cases,
+    step_cases,
+    without,
+)
+from stemtheory.claims.repaired.theorem import read_as
+from stemtheory.oracles.problem import Floats
+from stemtheory.schedules.stepsizes import theorem_c_b
+
+SECTION = "repaired-elementary"
+THEOREM = "Thm: PR_Convergence_Main_App"
+SUM = "Eq: Grad_Norm_Sum"
+DRIFT = "lem: GradientError_PotentialFn_App"
+
+Lengths = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def potential(path: Path, lam: float = 64, m: float | None = None, jump: float = 1.0) -> Comparison:
+    """6.1: the printed potential and the printed weights, theta = 1 and w = 1."""
+    return one_step(path, lam, 1.0, 1.0, m=m, jump=jump)
+
+
+def _small(r: Rounds) -> tuple[Floats, Floats]:
+    """A wrong version of 6.2: smaller than what constant dbar and opposite curvatures give."""
+    return accumulated(r, base=0.04)
+
+
+def between(first: int, last: int) -> tuple[Lengths, ...]:
+    """Return one subject: every I from first to last."""
+    return (np.arange(first, last + 1),)
+
+
+def compared(pairs: list[Pair]) -> Comparison:
+    """Return a comparison of inequalities between exact constants or intervals."""
+    return Comparison(*stack(pairs))
+
+
+def stated(I: Any, jump: Any = 1) -> tuple[Interval, Interval]:
+    """Return (A_s, A_z) of 6.4, b = 1 the worst; ``jump`` divides what grows with I."""
+    drift: Interval = ("0.004" + enclose(I) / 32) / enclose(jump)
+    return Fraction(1, 32) + "0.0910" * drift, "0.1820" * drift
+
+
+def sums(I: Lengths) -> Comparison:
+    """6.2, 6.3: D summed over the rounds, and ||dbar||^2 absorbed up to I = 318."""
+    n, cb, base = enclose(I), c_b(I), Fraction("2.8046")
+    a = cb / (256 * n * n)
+    left = 1 - Fraction("0.0110") - Fraction("0.0233")
+    r = 1 + Fraction(1, 3 * 4096 * 4)  # r^3 <= 1 + 1/(4096 I^2)
+    drift = "0.0455" * (n / 32 + "0.004")
+    return compared(
+        [
+            (1 + 1 / n + (n + 1) / (128 * n * n), 1 + Fraction(33, 32) / n),
+            (exp_upper(Fraction(33, 32)), base),
+            (a, "0.0626"),
+            (2 * (n + 1) / (16 * n), Fraction(1, 4)),  # (K L/4) eta ||dbar||^2
+            (cb * cb * (64 * base / 16**6) / (n * n), "0.0110"),
+            (base * (2 + 32 * Fraction("0.0626") ** 2) / 256, "0.0233"),
+            (base / 64 / left, "0.0455"),
+            (base / 32 / left, "0.0910"),
+            (base / 16 / left, "0.1820"),
+            ((n - 1) * (r / 32) + Fraction(1, 32) + Fraction(1, 512), n / 32 + Fraction(1, 256)),
+            (drift, Fraction(1, 2) - Fraction(1, 32) - Fraction(1, 64)),
+        ]
+    )
+
+
+def printed_theorem(I: Lengths, extra: int = 1) -> Comparison:
+    """6.5: 2 A c_b^2 <= 64^2 up to I = 86; up to 318 with the logarithms times I/86."""
+    far = enclose(np.maximum(I, 86) if extra else np.full_like(I, 86)) / 86
+    most = 2048 / (c_b(I) * c_b(I)) * far
+    A_s, A_z = stated(I)
+    return compared([(A_s, most), (A_z, most * ((enclose(I) - 1) / enclose(I)))])
+
+
+def every_length(I: Lengths, M: int = 85, cap: int = 86) -> Comparison:
+    """6.6: a sync batch m = ceil(I/85), or steps smaller by phi, phi^2 = I/86: any I.
+
+    With m the jump costs (I - 1)/(32 m) <= M/32, so I/32 becomes (M + 1)/32; with phi the drift
+    itself is smaller by phi^2.
+    """
+    n, m = enclose(I), -(-I // M)
+    most = 2048 / (c_b(I) * c_b(I))
+    apart = (n - 1) / n
+    r = 1 + Fraction(1, 3 * 4096 * 4)
+    jump = (n - 1) * (r / 32) / m + Fraction(1, 32) + Fraction(1, 512)
+    batch = stated(np.minimum(I, 86))
+    steps = stated(I, (n / cap).maximum(1))
+    return compared(
+        [
+            (jump, enclose(np.minimum(I, 86)) / 32 + Fraction(1, 256)),
+            (batch[0], most),
+            (batch[1], most * apart),
+            (steps[0], most),
+            (steps[1], most * apart),
+        ]
+    )
+
+
+# --- 6.7: the overwrite reading -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Two nodes of curvature +-sqrt(V) about a flat mean; steps ``scale`` times the theorem's."""
+
+    I: int
+    V: float
+    scale: float = 1.0
+    reading: str = "overwrite"
+
+
+def flat_cases(level: str) -> tuple[tuple[Flat, ...], ...]:
+    """Return one subject: several I, V and step sizes, L = 1."""
+    lengths = (4, 8, 16) if level == "quick" else (4, 8, 16, 64, 256)
+    cases = [Flat(I, V, scale) for I in lengths for V in (0.25, 1.0) for scale in (1.0, 0.5)]
+    return (tuple(cases),)
+
+
+def growth(flat: Flat, bKI: float) -> float:
+    """Return by how much one round multiplies dbar, minus 1 (drift from a zeta left out)."""
+    bK = bKI / flat.I
+    eta = flat.scale / (16 * flat.I)
+    a = theorem_c_b(1, bK, flat.I) / bK * eta**2
+    H = np.sqrt(flat.V) * np.array([1.0, -1.0])
+    d = np.ones(2)
+    x = np.zeros(2)
+    for step in range(flat.I):
+        own = x - eta * d
+        last = step == flat.I - 1 and flat.reading == "average-first"
+        new = np.full(2, own.mean()) if last else own
+        d = (1 - a) * (d + H * (new - x))
+        x = own
+    return float(d.mean() - 1)
+
+
+def no_repair(flats: tuple[Flat, ...], law: float = 128) -> Comparison:
+    """Overwrite: dbar grows from round to round once bKI > 128 L^2/(V (1 - 1/I)), at any step.
+
+    Left is how far the measured threshold lies from it.
+    """
+    off = []
+    for flat in flats:
+        predicted = law / (flat.V * (1 - 1 / flat.I))
+        low, high = growth(flat, predicted / 2), growth(flat, 2 * predicted)
+        found = np.nan
+        if low < 0 < high:
+            found = brentq(lambda x, f=flat: growth(f, x), predicted / 2, 2 * predicted)
+        off.append(abs(found / predicted - 1))
+    return Comparison(np.array(off), np.full(len(off), 0.02))
+
+
+def _averaged_first(flats: tuple[Flat, ...]) -> tuple[Flat, ...]:
+    return tuple(replace(flat, reading="average-first") for flat in flats)
+
+
+CLAIMS = (
+    Claim(
+        id="REP1",
+        label="Lem: Potential_Descent_App",
+        section=SECTION,
+        kind="conditional",
+        statement="One step of the printed potential, every t, with the jump's own term.",
+        formula=r"E[\Phi_{t+1}-\Phi_t] \leq -(\tfrac{\eta}{2}-\tfrac{\eta^2L}{2}"
+        r"-\tfrac{\eta}{32})\|\bar d\|^2 - \tfrac{\eta}{2}\|\nabla f\|^2"
+        r" + \{\tfrac{\eta\Delta}{32K}, \tfrac{X}{32K\eta}\} + \tfrac{\eta L^2}{K}X"
+        r" + \tfrac{\sigma^2c^2\eta^3}{32L^2}",
+        compare=potential,
+        cases=step_cases,
+        premises=at_least_two,
+        readings=RIGHT_READINGS,
+        mutants=(
+            SCALED,
+            Mutant("lam = 320 instead of 64", compare=lambda path: potential(path, lam=320)),
+            Mutant("no term for the jump", compare=lambda path: potential(path, jump=0.0)),
+            read_as("overwrite"),
+            read_as("average-both"),
+        ),
+    ),
+    Claim(
+        id="REP2",
+        label=DRIFT,
+        section=SECTION,
+        kind="expectation",
+        statement="The drift summed over a round; the literal reading carries some over.",
+        formula=r"D_s \leq 0.0233\,\kappa D_{s-1} + 0.0110\,D_s + 2.8046\sum_t"
+        r"[\tfrac{K}{64}\eta\|\bar d\|^2 + \tfrac{K\sigma^2c^2}{32bL^2}\eta^3"
+        r" + \tfrac{K\zeta^2c^2}{16L^2}\eta^3]",
+        compare=on_rounds(accumulated),
+        cases=round_cases,
+        premises=at_least_two,
+        readings=RIGHT_READINGS,
+        mutants=(
+            Mutant("0.04 instead of 2.8046", compare=on_rounds(_small)),
+            Mutant("zeta left out", compare=without(accumulated, zeta=0.0)),
+            Mutant("sigma left out", compare=without(accumulated, sigma=0.0)),
+        ),
+    ),
+    Claim(
+        id="REP3",
+        label=DRIFT,
+        section=SECTION,
+        kind="arithmetic",
+        statement="The rounds summed, and the term in dbar absorbed for every I <= 318.",
+        formula=r"\sum_s D_s \leq K[0.0455\sum\eta\|\bar d\|^2 + \ldots],\quad"
+        r" 0.0455(I/32+0.004) \leq \tfrac12-\tfrac1{32}-\tfrac1{64}",
+        compare=sums,
+        cases=lambda level: between(2, 318),
+        mutants=(Mutant("I = 319", change=lambda I: np.append(I, 319)),),
+    ),
+    Claim(
+        id="REP4",
+        label=SUM,
+        section=SECTION,
+        kind="expectation",
+        statement="The repaired sum before the logarithm, 2 <= I <= 318.",
+        formula=r"A_\sigma = \tfrac1{32} + 0.0910(0.004+I/32)/b,\quad"
+        r" A_\zeta = 0.1820(0.004+I/32)",
+        compare=beside(64, elementary),
+        cases=run_cases,
+        premises=run_premises(318),
+        readings=RIGHT_READINGS,
+        mutants=(
+            SCALED,
+            Mutant("initial batch over 280 instead of 64", compare=beside(280, elementary)),
+            Mutant("no term in sigma", compare=beside(64, elementary, noise=0.0)),
+        ),
+    ),
+    Claim(
+        id="REP5",
+        label=THEOREM,
+        section=SECTION,
+        kind="arithmetic",
+        statement="The printed theorem for every 2 <= I <= 86; to 318 with its logs times I/86.",
+        formula=r"A_\sigma \leq \tfrac18(128/c_b)^2,\quad"
+        r" A_\zeta \leq \tfrac18(128/c_b)^2\tfrac{I-1}{I}",
+        compare=printed_theorem,
+        cases=lambda level: between(2, 318),
+        mutants=(
+            Mutant(
+                "I = 87 without the factor",
+                compare=lambda I: printed_theorem(I[I <= 87], extra=0),
+            ),
+        ),
+    ),
+    Claim(
+        id="REP6",
+        label=THEOREM,
+        section=SECTION,
+        kind="arithmetic",
+        statement="Every I with a sync batch m = ceil(I/85), or with steps smaller by sqrt(I/86).",
+        formula=r"\tfrac{I-1}{32m} \leq \tfrac{85}{32},\quad"
+        r" A_{\sigma,\zeta}(I)/\max(1, I/86) \leq \tfrac18(128/c_b)^2\tfrac{I-1}{I}",
+        compare=every_length,
+        cases=lambda level: (np.unique(np.r_[2:2000, np.geomspace(2000, 1e9, 500).astype(int)]),),
+        mutants=(
+            Mutant("m = ceil(I/90)", compare=lambda I: every_length(I, M=90)),
+            Mutant("phi^2 = I/90", compare=lambda I: every_length(I, cap=90)),
+        ),
+    ),
+    Claim(
+        id="REP7",
+        label="lem: ErrorContraction_BatchGradients_App",
+        section=SECTION,
+        kind="arithmetic",
+        statement="The overwrite reading has no such repair: a flat direction is unstable once"
+        " bKI exceeds 128 L^2/(V(1-1/I)), whatever the step size.",
+        formula=r"\tfrac{V}{512L^2}(1-\tfrac1I) < \tfrac{1}{4bKI}",
+        compare=no_repair,
+        cases=flat_cases,
+        mutants=(
+            Mutant("half the threshold", compare=lambda f: no_repair(f, law=64)),
+            Mutant("reading average-first", change=_averaged_first),
+        ),
+        reason="Checked where it is a number: the threshold of the linear two-node model without"
+        " noise. That no other constants repair it is an argument, not a computation.",
+    ),
+)

@@ -1,0 +1,140 @@
+"""The command that advises: the algorithm, b, I, T and steps that reach epsilon at least cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stemtheory.cli import console
+from stemtheory.cli import options as o
+from stemtheory.runtime.errors import UsageError, whole
+
+ProblemName = Annotated[
+    str | None,
+    typer.Option(
+        "--problem",
+        metavar="NAME",
+        help="also run every offer on it: a name, or package.module:NAME of your own",
+    ),
+]
+Gap = Annotated[
+    str | None,
+    typer.Option("--gap", metavar="NUM", help="f(x1) - f*  [default: 1, or the problem's own]"),
+]
+Replicates = Annotated[
+    str | None, typer.Option("--replicates", metavar="INT", help="runs of an offer  [default: 16]")
+]
+Epsilon = Annotated[
+    str, typer.Option("--epsilon", metavar="NUM", help="bound on E||grad f(xbar_a)||^2 to reach")
+]
+SampleCost = Annotated[
+    str, typer.Option("--sample-cost", metavar="NUM", help="cost of one sample at one worker")
+]
+RoundCost = Annotated[
+    str, typer.Option("--round-cost", metavar="NUM", help="cost of one round of communication")
+]
+MEASURED = ("T", "samples", "rounds", "cost")
+COLUMNS = ("algorithm", "b", "I", "T", "samples", "rounds", "cost")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command ``advise``."""
+    app.command()(advise)
+
+
+def advise(
+    epsilon: Epsilon,
+    problem: ProblemName = None,
+    K: o.K = None,
+    dim: o.Dim = None,
+    L: o.L = None,
+    sigma: o.Sigma = None,
+    zeta: o.Zeta = None,
+    gap: Gap = None,
+    noise: o.Noise = None,
+    heterogeneity: o.Heterogeneity = None,
+    set_: o.Set = None,
+    x1: o.Start = "1",
+    replicates: Replicates = None,
+    seed: o.Seed = "0",
+    sample_cost: SampleCost = "1",
+    round_cost: RoundCost = "0",
+    plot: o.PlotFile = None,
+    json: o.Json = False,
+) -> int:
+    """The cheapest proved way to epsilon, what else there is, and where theory says nothing.
+
+    With --problem each way is also run, and its measured cost stands beside the proved one.
+    """
+    from stemtheory.bounds.advise.measured import advise_on
+    from stemtheory.bounds.advise.offers import advise as advised
+    from stemtheory.report.trace_files import targets
+
+    files = targets(None, plot)
+    constants = o.given(L=L, sigma=sigma, zeta=zeta)
+    costs: dict[str, Any] = {"sample_cost": sample_cost, "round_cost": round_cost}
+    dials = o.given(noise=noise, heterogeneity=heterogeneity)
+    workers = whole("K", "4" if K is None else K)
+    if problem is None:
+        if dials or set_ or replicates is not None:
+            given = next(iter([*dials, *(["set"] if set_ else []), "replicates"]))
+            raise UsageError(f"--{given} is about a problem to run on: give --problem as well.")
+        document = advised(epsilon, workers, **constants, **o.given(gap=gap), **costs)
+    else:
+        if gap is not None:
+            raise UsageError("--gap was given, but a problem has its own: leave --gap out.")
+        made = o.problem(problem, workers, dim, set_, constants | dials)
+        runs = o.given(x1=o.start_point(x1), seed=seed, replicates=replicates)
+        document = advise_on(made, epsilon, **costs, **runs, progress=console.note)
+    document["files"] = [str(_draw(document, path)) for path in files]
+    console.emit(document, json, lambda: show(document))
+    return 0
+
+
+def _draw(document: Mapping[str, Any], path: Path) -> Path:
+    from stemtheory.report.advise_plot import draw_costs
+
+    if document["choice"] is None:
+        raise UsageError(f"{path} was not drawn, since nothing needs to be run: leave --plot out.")
+    return draw_costs(document, path)
+
+
+def show(d: Mapping[str, Any]) -> None:
+    """Print the choice, the other algorithms, the neighbours and the guidance."""
+    q, choice = d["question"], d["choice"]
+    constants = ", ".join(f"{n} = {q[n]:g}" for n in ("L", "sigma", "zeta", "gap"))
+    console.line(f"to reach {q['epsilon']:g} with {q['K']} workers; {constants}")
+    if choice is not None:
+        steps = f"eta = {choice['eta']:.4g}"
+        steps += "" if choice["a"] is None else f", a = {choice['a']:.4g}"
+        if choice["constant_until"] is not None:
+            steps += f" until step {choice['constant_until']}, then decaying as in the theorem"
+        first = "" if choice["B"] is None else f", first batch B = {choice['B']}"
+        console.line(
+            f"choice: {choice['algorithm']}, b = {choice['b']}, I = {choice['I']}, T ="
+            f" {choice['T']}; {steps}{first}; proved by {choice['bound']}"
+        )
+        rows = [("choice", choice), *(("instead", other) for other in d["alternatives"])]
+        rows += [(other["change"], other) for other in d["neighbours"]]
+        console.table(("", *COLUMNS), [[name, *(r[c] for c in COLUMNS)] for name, r in rows])
+        console.line("samples are those of one worker")
+        if "measured_choice" in d:
+            show_measured(rows)
+    for text in d["guidance"]:
+        console.line(text)
+    for path in d["files"]:
+        console.line(f"written: {path}")
+
+
+def show_measured(rows: list[tuple[str, Mapping[str, Any]]]) -> None:
+    """Print what each offer took on the problem, or why that is not known."""
+    console.line("measured, until the average of ||grad f||^2 stays at or below epsilon:")
+    table = []
+    for name, row in rows:
+        seen = row["measured"]
+        shown = ["-"] * 4 if seen["T"] is None else [seen[c] for c in MEASURED]
+        table.append([name, row["algorithm"], row["b"], row["I"], *shown, seen["reason"]])
+    console.table(("", "algorithm", "b", "I", *MEASURED, ""), table)

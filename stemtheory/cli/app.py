@@ -1,0 +1,247 @@
+"""The command line: every command parses, calls one function, prints, and returns its exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stemtheory._version import __version__
+from stemtheory.cli import advise as cli_advise
+from stemtheory.cli import claims as cli_claims
+from stemtheory.cli import console, display
+from stemtheory.cli import options as o
+from stemtheory.cli import sweeps as cli_sweeps
+from stemtheory.runtime.errors import choice, whole
+
+app = typer.Typer(
+    name="stemtheory",
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Put the theorems on STEM and FedAvg next to the algorithms, and see whether they hold.",
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Return the exit code of one command; without arguments it prints the help and returns 0."""
+    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    command = typer.main.get_command(app)
+    return console.guarded(
+        lambda: command.main(args=arguments, prog_name="stemtheory", standalone_mode=False)
+    )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        console.line(f"stemtheory {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="the version")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def doctor(json: o.Json = False) -> int:
+    """Versions, backend and device, and why there is no GPU if there is none."""
+    from stemtheory.cli import inventory
+
+    found = inventory.examine()
+
+    def show() -> None:
+        rows = [[name, version or "not installed"] for name, version in found["versions"].items()]
+        console.table(("package", "version"), rows)
+        console.line(f"backend {found['backend']} on {found['device']}: {found['reason']}")
+
+    console.emit(found, json, show)
+    return 0
+
+
+@app.command(name="list")
+def list_entries(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="problems, algorithms, bounds, ...")],
+    json: o.Json = False,
+) -> int:
+    """Everything that has a name: problems, algorithms, bounds, claims, sweeps, figures."""
+    from stemtheory.cli import inventory
+
+    rows = inventory.entries(kind)
+
+    def show() -> None:
+        more = ("needs", "promises") if kind == "algorithms" else ()
+        columns = ("name", "summary", *more)
+        console.table(columns, [[row[column] for column in columns] for row in rows])
+
+    console.emit({kind: rows}, json, show)
+    return 0
+
+
+@app.command()
+def bound(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="see: stemtheory list bounds")],
+    T: o.T = None,
+    K: o.K = None,
+    b: o.Batch = None,
+    I: o.LocalSteps = None,
+    nu: o.Nu = None,
+    B: o.InitialBatch = None,
+    sync_batch: o.SyncBatch = "1",
+    L: o.L = None,
+    sigma: o.Sigma = None,
+    zeta: o.Zeta = None,
+    gap: o.Gap = "1",
+    grad_sq: o.GradSq = None,
+    epsilon: o.Epsilon = None,
+    json: o.Json = False,
+) -> int:
+    """A bound, its terms and premises; with --epsilon also the T, samples and rounds it takes."""
+    from stemtheory.bounds.document import bound_document
+
+    sizes = o.given(T=T, K=K, b=b, I=I, nu=nu, B=B, sync_batch=sync_batch, epsilon=epsilon)
+    constants = o.given(L=L, sigma=sigma, zeta=zeta, gap=gap, grad_sq=grad_sq)
+    document = bound_document(name, **sizes, **constants)
+    console.emit(document, json, lambda: display.show_bound(document))
+    return 0
+
+
+@app.command()
+def run(
+    problem: Annotated[
+        str, typer.Argument(metavar="PROBLEM", help="a name, or package.module:NAME of your own")
+    ],
+    algorithm: Annotated[
+        str, typer.Argument(metavar="ALGORITHM", help="see: stemtheory list algorithms")
+    ] = "stem",
+    K: o.K = None,
+    dim: o.Dim = None,
+    L: o.L = None,
+    sigma: o.Sigma = None,
+    zeta: o.Zeta = None,
+    noise: o.Noise = None,
+    heterogeneity: o.Heterogeneity = None,
+    set_: o.Set = None,
+    T: o.T = None,
+    b: o.Batch = None,
+    I: o.LocalSteps = None,
+    nu: o.Nu = None,
+    B: o.InitialBatch = None,
+    schedule: o.Schedule = "theorem",
+    sync: o.Sync = "literal",
+    sync_batch: o.SyncBatch = "1",
+    replicates: o.Replicates = "32",
+    x1: o.Start = "1",
+    seed: o.Seed = "0",
+    backend: o.BackendName = "auto",
+    engine: o.Engine = "auto",
+    dtype: o.Dtype = "float64",
+    record_every: o.RecordEvery = None,
+    plot: o.PlotFile = None,
+    out: o.OutFile = None,
+    json: o.Json = False,
+) -> int:
+    """Run an algorithm on a problem and set what it measured beside every bound on it."""
+    from stemtheory.algorithms import ALGORITHMS
+    from stemtheory.bounds import margins
+    from stemtheory.oracles.catalogue import load_problem
+    from stemtheory.report import trace_files
+    from stemtheory.simulator.simulation import simulate
+
+    entry = ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)]
+    workers = whole("K", (entry.pin("K") or 4) if K is None else K)
+    named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)
+    groups = o.settings(set_, named)
+    loaded = load_problem(problem, K=workers, **o.given(dim=dim), **groups.dials)
+    files = trace_files.targets(out, plot)
+    steps = whole("T", 4096 if T is None else T)
+    trace = simulate(
+        loaded,
+        algorithm,
+        algorithm_options=groups.algorithm,
+        T=steps,
+        **o.given(b=b, I=I, nu=nu, B=B),
+        schedule=schedule,
+        schedule_options=groups.schedule,
+        sync=sync,
+        sync_batch=whole("sync_batch", sync_batch),
+        replicates=whole("replicates", replicates),
+        x1=o.start_point(x1),
+        seed=whole("seed", seed, 0),
+        backend=backend,
+        engine=engine,
+        dtype=dtype,
+        record_every=whole("record_every", 0 if record_every is None else record_every, 0),
+        record_at=trace_files.plot_times(steps) if files and record_every is None else (),
+    )
+    found = margins.margins(trace)
+    written = [str(trace_files.write(trace, found, path)) for path in files]
+    document = {**margins.document(trace, found), "files": written}
+    console.emit(document, json, lambda: display.show_run(document))
+    return int(trace.status != "ok" or any(m.verdict == "violated" for m in found))
+
+
+@app.command()
+def figure(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME...", help="see: stemtheory list figures; or all"),
+    ] = None,
+    quick: o.Quick = False,
+    full: o.Full = False,
+    store: o.Store = None,
+    out: o.OutFolder = Path("out"),
+    formats: o.Formats = None,
+    json: o.Json = False,
+) -> int:
+    """Draw figures and write them with their captions."""
+    from stemtheory.experiment.faults import StoreError
+    from stemtheory.report.drawing import draw_figures
+
+    try:
+        drawn = draw_figures(
+            o.figure_names(names),
+            mode=o.mode(quick, full),
+            store=store,
+            out=out,
+            formats=o.format_names(formats),
+            progress=console.note,
+        )
+    except StoreError as error:
+        return console.complain(str(error), 1)
+    console.emit({"figures": drawn}, json, lambda: display.show_figures(drawn))
+    return 0
+
+
+@app.command()
+def reproduce(
+    quick: o.Quick = False,
+    full: o.Full = False,
+    out: o.OutFolder = Path("out"),
+    json: o.Json = False,
+) -> int:
+    """Check every claim, run every sweep, draw every figure, and write one report."""
+    from stemtheory.experiment.faults import StoreError, SweepStopped
+    from stemtheory.report import reproduction as report
+
+    try:
+        result = report.reproduce(mode=o.mode(quick, full), out=out, progress=console.note)
+    except StoreError as error:
+        return console.complain(str(error), 1)
+    except SweepStopped as stop:
+        return console.complain(f"stopped: run the same command again to go on ({out}).", stop.code)
+    console.emit(result, json, lambda: display.show_report(result))
+    return int(bool(result["verify"].get("unexpected")))
+
+
+cli_claims.register(app)
+cli_sweeps.register(app)
+cli_advise.register(app)

@@ -1,0 +1,194 @@
+"""The commands on claims: verify, explain, hunt, and check, the contract of a problem."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stemtheory.cli import console
+from stemtheory.cli import options as o
+from stemtheory.runtime.errors import real, whole
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[CLAIM|SECTION|GLOB]...",
+        help="ids, sections, globs, synchronisation, or package.module:NAME of your own; all"
+        " without any",
+    ),
+]
+ClaimName = Annotated[str, typer.Argument(metavar="CLAIM", help="see: stemtheory list claims")]
+Mutants = Annotated[
+    bool, typer.Option("--mutants", help="also show that every wrong version is rejected")
+]
+Replay = Annotated[
+    str | None,
+    typer.Option(
+        "--replay",
+        metavar="FILE",
+        help="run a case file again: a file, a folder, the name of one that is shipped, or all",
+    ),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="write ledger.csv, .json, .md, .tex and .html"),
+]
+Jobs = Annotated[
+    str | None, typer.Option("--jobs", metavar="INT", help="processes; one per core by default")
+]
+Reading = Annotated[
+    str | None,
+    typer.Option("--sync", metavar="NAME", help="reading to search; the claim's first by default"),
+]
+Budget = Annotated[str, typer.Option("--budget", metavar="SECONDS", help="time to search for")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    for command in (verify, explain, hunt, check):
+        app.command()(command)
+
+
+def progress() -> Callable[[str], None]:
+    """Return what shows progress: a line on stderr, which a file or a pipe does not get."""
+    if not sys.stderr.isatty():
+        return lambda text: None
+
+    def show(text: str) -> None:
+        sys.stderr.write(f"\r\x1b[2K{text}")
+        sys.stderr.flush()
+
+    return show
+
+
+def verify(
+    names: Names = None,
+    quick: o.Quick = False,
+    full: o.Full = False,
+    mutants: Mutants = False,
+    replay: Replay = None,
+    out: Folder = None,
+    seed: o.Seed = "0",
+    jobs: Jobs = None,
+    json: o.Json = False,
+) -> int:
+    """Put the paper's claims to the test: a verdict, a margin and the worst case for each."""
+    from stemtheory.claims import together
+    from stemtheory.claims.ledger import select
+    from stemtheory.cli import display_claims
+    from stemtheory.report import ledger_report
+
+    if replay is not None:
+        return _replay(replay, json)
+    level = o.mode(quick, full)
+    folder = ledger_report.folder(out) if out is not None else None
+    tell = progress()
+    found = together.outcomes(
+        names or (),
+        level=level,
+        mutants=mutants,
+        seed=whole("seed", seed, 0),
+        jobs=None if jobs is None else whole("jobs", jobs),
+        progress=tell,
+    )
+    tell("")
+    known = {claim.id: claim for claim in select(names or ())}
+    document = together.document(found, mutants)
+    if folder is not None:
+        document["files"] = ledger_report.write(folder, document, found, level, names or ())
+    show = (
+        display_claims.show_synchronisation
+        if names == ["synchronisation"]
+        else display_claims.show_ledger
+    )
+    console.emit(document, json, lambda: show(document, known))
+    survivors = [m for m in document.get("mutants", []) if not m["rejected"]]
+    return int(bool(document["unexpected"] or survivors))
+
+
+def _replay(target: str, json: bool) -> int:
+    from stemtheory.claims.casefiles import locate, replay
+    from stemtheory.cli import display_claims
+
+    document: dict[str, Any] = {"replays": [replay(file) for file in locate(target)]}
+    console.emit(document, json, lambda: display_claims.show_replays(document))
+    return int(not all(found["reproduced"] for found in document["replays"]))
+
+
+def explain(name: ClaimName, json: o.Json = False) -> int:
+    """A claim's statement, formula, premises, verdicts, counterexamples and repair."""
+    from stemtheory.claims.explain import explain as explained
+    from stemtheory.claims.ledger import one
+    from stemtheory.cli import display_claims
+
+    document, claim = explained(name), one(name)
+    console.emit(document, json, lambda: display_claims.show_explanation(document, claim))
+    return 0
+
+
+def hunt(
+    name: ClaimName,
+    sync: Reading = None,
+    budget: Budget = "60",
+    seed: o.Seed = "0",
+    out: o.OutFolder = Path("out"),
+    json: o.Json = False,
+) -> int:
+    """Search for a counterexample, shrink it and write its case file; else the tightest ratio."""
+    from stemtheory.claims.base import Verdict
+    from stemtheory.claims.hunt import hunt as hunted
+    from stemtheory.claims.ledger import one
+    from stemtheory.cli import display_claims
+
+    show = progress()
+    document = hunted(
+        name,
+        reading=sync,
+        budget=real("budget", budget, positive=True),
+        seed=whole("seed", seed, 0),
+        out=out,
+        progress=show,
+    )
+    show("")
+    console.emit(document, json, lambda: display_claims.show_hunt(document))
+    wanted = one(name).expectation(document["reading"], document["where"] or "all")
+    return int(document["violated"] and wanted != Verdict.VIOLATED)
+
+
+def check(
+    problem: Annotated[
+        str, typer.Argument(metavar="PROBLEM", help="a name, or package.module:NAME of your own")
+    ],
+    K: o.K = None,
+    dim: o.Dim = None,
+    L: o.L = None,
+    sigma: o.Sigma = None,
+    zeta: o.Zeta = None,
+    noise: o.Noise = None,
+    heterogeneity: o.Heterogeneity = None,
+    set_: o.Set = None,
+    seed: o.Seed = "0",
+    quick: o.Quick = False,
+    json: o.Json = False,
+) -> int:
+    """The contract of a problem: every constant declared, attained and nowhere exceeded."""
+    from stemtheory.claims.contract import check_problem, passed
+    from stemtheory.claims.contract.rows import records
+    from stemtheory.cli import display_claims
+
+    named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)
+    made = o.problem(problem, whole("K", "4" if K is None else K), dim, set_, named)
+    rows = check_problem(made, quick=quick, seed=whole("seed", seed, 0))
+    document = {
+        "problem": problem,
+        "K": made.K,
+        "dim": made.dim,
+        "rows": records(rows),
+        "passed": passed(rows),
+    }
+    console.emit(document, json, lambda: display_claims.show_contract(document))
+    return int(not document["passed"])

@@ -1,0 +1,136 @@
+"""The documents of the commands on claims, printed for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stemtheory.claims.base import Claim
+from stemtheory.cli.console import line, table
+from stemtheory.report.formula import plain
+from stemtheory.report.ledger_rows import READINGS, Line, lines, matrix
+
+Document = Mapping[str, Any]
+
+READING_TEXT = {
+    "literal": "x and d are averaged for the next iterate, the own x stays; one exchange a round",
+    "average-first": "x is averaged, then d is computed at the mean; two exchanges a round",
+    "average-both": "both gradients of d at the averaged points; a second negative control",
+    "overwrite": "d is computed at the own x, which the mean then replaces; one exchange a round",
+}
+
+
+def show_ledger(document: Document, known: Mapping[str, Claim]) -> None:
+    """Print the rows by section, what was unexpected, and the count of verdicts."""
+    sections = dict.fromkeys(row["section"] for row in document["claims"])
+    for section in sections:
+        rows = [row for row in document["claims"] if row["section"] == section]
+        _show_lines(lines(rows, known), section)
+    for rejection in document.get("mutants", []):
+        if not rejection["rejected"]:
+            line(f"SURVIVED: mutant '{rejection['mutant']}' of {rejection['claim']}: toothless")
+    show_summary(document)
+
+
+def show_summary(document: Document) -> None:
+    """Print the count of verdicts, of unexpected rows and of surviving mutants."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in document["summary"].items())
+    unexpected = len(document["unexpected"])
+    line(f"{len(document['claims'])} rows: {counts}; {unexpected or 'none'} unexpected")
+    if "mutants" in document:
+        tried = document["mutants"]
+        rejected = sum(rejection["rejected"] for rejection in tried)
+        line(f"mutants: {rejected} of {len(tried)} rejected")
+    for path in document.get("files", []):
+        line(f"written: {path}")
+
+
+def show_synchronisation(document: Document, known: Mapping[str, Claim]) -> None:
+    """Print what each reading of the synchronisation breaks, and the repaired chain."""
+    line("Algorithm 1 leaves open which x_t^(k) a worker subtracts right after a synchronisation.")
+    table(("reading", "what happens at a synchronisation"), list(READING_TEXT.items()))
+    found = matrix(document, known)
+    rows = [[name, text, *(cells[r] for r in READINGS)] for name, text, cells in found.printed]
+    table(("line", "of the paper", *READINGS), rows, "The paper's lines under each reading")
+    line("x: left side over right one at the worst instance found (stemtheory explain M3)")
+    head = ("line", "of the repaired chain", "readings", "verdict", "margin")
+    table(head, found.repaired, "The repaired chain")
+    show_summary(document)
+
+
+def show_explanation(document: Document, claim: Claim) -> None:
+    """Print one claim: what it says, its premises, its verdicts, counterexamples and repair."""
+    line(f"{document['id']} ({document['label']}), {document['section']}, {document['kind']}")
+    line(document["statement"])
+    line(f"  {plain(document['formula'])}")
+    for premise in document["premises"]:
+        line(f"premise: {premise}")
+    _show_lines(lines(document["rows"], {claim.id: claim}), "")
+    for title in ("reason", "repair"):
+        if document[title]:
+            line(f"{title}: {document[title]}")
+    for case in document["counterexamples"]:
+        line(
+            f"counterexample {case['name']}: left {case['left']:.6g} > right {case['right']:.6g};"
+            f" stemtheory verify --replay {case['name']}"
+        )
+    if document["mutants"]:
+        line(f"mutants it must reject: {'; '.join(document['mutants'])}")
+
+
+def show_hunt(document: Document) -> None:
+    """Print what the hunt found."""
+    ratio = "unbounded" if document["unbounded"] else document["best_ratio"]
+    shown = f"{ratio:.6g}" if isinstance(ratio, float) else str(ratio)
+    verdict = "VIOLATED" if document["violated"] else "not violated (none found, not none exist)"
+    line(f"{document['claim']} under {document['reading']}: {verdict}")
+    line(f"largest left/right {shown} in {document['evaluations']} runs, at t = {document['t']}")
+    if document["case"]:
+        table(("case", ""), [[name, str(value)] for name, value in document["case"].items()])
+    if document["case_file"]:
+        line(f"case file: {document['case_file']} (stemtheory verify --replay FILE)")
+
+
+def show_replays(document: Document) -> None:
+    """Print both sides of case files, stored and computed again."""
+    rows = [
+        [
+            found["name"],
+            found["claim"],
+            found["left"],
+            found["right"],
+            "violated" if found["violated"] else "not violated",
+            "same to 1e-9" if found["reproduced"] else "DIFFERENT from what was stored",
+        ]
+        for found in document["replays"]
+    ]
+    table(("case", "claim", "left", "right", "verdict", "sides"), rows)
+
+
+def show_contract(document: Document) -> None:
+    """Print the contract of a problem: constants first, then properties."""
+    line(f"{document['problem']} with K={document['K']}, dim={document['dim']}")
+    for group in ("constant", "property"):
+        rows = [
+            [r["constant"], r["declared"], r["attained"], r["largest"], r["verdict"], r["note"]]
+            for r in document["rows"]
+            if r["group"] == group
+        ]
+        head = ("declared", "attained", "largest found", "verdict", "note")
+        table((group, *head), rows)
+    failed = [row["constant"] for row in document["rows"] if not row["ok"]]
+    line(f"FAILED: {', '.join(failed)}" if failed else "the contract is kept")
+
+
+def _show_lines(found: Sequence[Line], title: str) -> None:
+    rows = [
+        [
+            item.id,
+            item.place,
+            item.verdict.upper() if item.unexpected else item.verdict,
+            item.margin,
+            item.reason,
+        ]
+        for item in found
+    ]
+    table(("claim", "where", "verdict", "margin", "reason"), rows, title, cut=("reason",))

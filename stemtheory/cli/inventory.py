@@ -1,0 +1,175 @@
+"""What is here: versions, the backend and its reason, and the entries of every catalogue."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import os
+import platform
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from stemtheory._version import __version__
+from stemtheory.algorithms import ALGORITHMS, Entry, base
+from stemtheory.bounds import BOUNDS
+from stemtheory.oracles import catalogue
+from stemtheory.runtime.backend import resolve
+from stemtheory.runtime.errors import UsageError, choice
+
+PACKAGES = ("numpy", "scipy", "pandas", "matplotlib", "typer", "numba", "cupy", "distributed")
+Rows = list[dict[str, Any]]
+
+
+def examine() -> dict[str, Any]:
+    """Return versions, backend, device and why: the JSON document of the command ``doctor``."""
+    chosen = resolve("auto")
+    versions: dict[str, str | None] = {
+        "stemtheory": __version__,
+        "python": platform.python_version(),
+    }
+    versions |= {name: _version(name) for name in PACKAGES}
+    missing = {f"versions.{name}": "not installed" for name, v in versions.items() if v is None}
+    return {
+        "versions": versions,
+        "backend": chosen.name,
+        "device": chosen.device,
+        "reason": chosen.reason,
+        "cores": os.cpu_count(),
+        "platform": platform.platform(),
+        "reasons": missing,
+    }
+
+
+def entries(kind: str) -> Rows:
+    """Return name, summary and what else is worth knowing of every entry of one kind.
+
+    Raises
+    ------
+    UsageError
+        For an unknown kind; it lists the known ones.
+    """
+    return _KINDS[choice("list", kind, _KINDS)]()
+
+
+def _version(name: str) -> str | None:
+    """Return the version of a package; CuPy's distributions carry their CUDA version."""
+    for distribution in (name, f"{name}-cuda12x", f"{name}-cuda13x"):
+        try:
+            return importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def _problems() -> Rows:
+    rows = []
+    for name in catalogue.names("problems", data=True):
+        entry = catalogue.problem_entry(name)
+        summary = getattr(entry, "summary", "") or _first_line(name, "problems")
+        dials = {**getattr(entry, "own_dials", {}), **getattr(entry, "aliases", {})}
+        rows.append(
+            {
+                "name": name,
+                "summary": summary,
+                "nonconvex": _is_nonconvex(entry),
+                "formula": getattr(entry, "formula", ""),
+                "own_dials": sorted(dials),
+            }
+        )
+    return rows
+
+
+def _is_nonconvex(entry: Any) -> bool:
+    """Return it as declared where making the problem needs data, else of the smallest one."""
+    declared = getattr(entry, "needs_data", False)
+    return bool(entry.nonconvex if declared else entry(K=1, dim=1).nonconvex)
+
+
+def _algorithms() -> Rows:
+    return [_algorithm(entry) for entry in ALGORITHMS.values()]
+
+
+def _algorithm(entry: Entry) -> dict[str, Any]:
+    """Return what an algorithm costs with its default options, needs and promises."""
+    made = entry.make()
+    cost = base.declared(made)
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "base": entry.base,
+        "fixes": dict(entry.pinned),
+        "needs": entry.needs,
+        "promises": entry.promises,
+        "table1": entry.row,
+        "footnote": entry.footnote,
+        "options": {name: option.text for name, option in entry.options.items()},
+        "gradients_per_step": made.gradients_per_step,
+        "full_gradients_per_round": cost.passes,
+        "vectors_up": made.vectors_per_round,
+        "vectors_down": cost.vectors_down,
+    }
+
+
+def _bounds() -> Rows:
+    return [
+        {"name": f.name, "summary": f.summary, "algorithm": f.algorithm, "reference": f.reference}
+        for f in BOUNDS.values()
+    ]
+
+
+def _claims() -> Rows:
+    from stemtheory.claims.ledger import claims  # its checkers are not needed for the other kinds
+
+    return [
+        {
+            "name": c.id,
+            "summary": c.statement,
+            "section": c.section,
+            "kind": c.kind,
+            "label": c.label,
+        }
+        for c in claims().values()
+    ]
+
+
+def _figures() -> Rows:
+    names = catalogue.names("figures")
+    return [{"name": name, "summary": _first_line(name, "figures")} for name in names]
+
+
+def _sweeps() -> Rows:
+    rows = []
+    for path in _files("sweeps", ".toml"):
+        try:
+            text = tomllib.loads(path.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{path} is not valid TOML ({error}): correct it.") from error
+        rows.append({"name": path.stem, "summary": str(text.get("summary", ""))})
+    return rows
+
+
+_KINDS: dict[str, Callable[[], Rows]] = {
+    "problems": _problems,
+    "algorithms": _algorithms,
+    "bounds": _bounds,
+    "claims": _claims,
+    "sweeps": _sweeps,
+    "figures": _figures,
+}
+
+
+def _files(folder: str, ending: str) -> list[Path]:
+    package = importlib.import_module(f"stemtheory.{folder}")
+    return sorted(path for root in package.__path__ for path in Path(root).glob(f"*{ending}"))
+
+
+def _first_line(name: str, folder: str) -> str:
+    """Return the first line of an entry's docstring, read without importing it."""
+    for path in _files(folder, ".py"):
+        if path.stem == name:
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            return text.partition("\n")[0]
+    return ""

@@ -1,0 +1,218 @@
+"""The commands about sweeps: run one, and look into a store of results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stemtheory.cli import console
+from stemtheory.cli import options as o
+from stemtheory.runtime.errors import UsageError, whole
+
+if TYPE_CHECKING:
+    from stemtheory.experiment.sweep import Progress
+
+SHOWN = ("status", "mean_grad_sq", "stderr", "rounds")
+VARYING = ("problem", "algorithm", "sync", "K", "dim", "T", "b", "I", "L", "sigma", "zeta", "seed")
+FIT_COLUMNS = ("name", "exponent", "ci95", "theory", "verdict")
+MOST_ROWS = 40  # a longer table is for a file
+
+Jobs = Annotated[
+    str, typer.Option("--jobs", metavar="INT", help="cells at a time, each in a process")
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask", metavar="ADDRESS", help="a Dask scheduler, or local", show_default=False
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="say what it would take, and run nothing")]
+Retry = Annotated[bool, typer.Option("--retry-failed", help="run cells again that failed")]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="EXPR",
+        help="rows to keep, such as: K == 4 and problem in ('cosine', 'welsch')",
+        show_default=False,
+    ),
+]
+Export = Annotated[
+    Path | None,
+    typer.Option(
+        "--export", metavar="FILE", help="write the rows: .csv or .parquet", show_default=False
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands ``sweep`` and ``results``."""
+    app.command()(sweep)
+    app.command()(results)
+
+
+def sweep(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|FILE.toml", help="see: stemtheory list sweeps")
+    ],
+    quick: o.Quick = False,
+    full: o.Full = False,
+    store: o.Store = None,
+    jobs: Jobs = "1",
+    dask: Dask = None,
+    dry_run: DryRun = False,
+    retry_failed: Retry = False,
+    json: o.Json = False,
+) -> int:
+    """Run the missing cells of a sweep; killed at any moment, the same command resumes it."""
+    from stemtheory.experiment.faults import StoreError, SweepStopped, WorkersLostError
+    from stemtheory.experiment.sweep import run_sweep
+
+    try:
+        found = run_sweep(
+            name,
+            mode=o.mode(quick, full),
+            store=store,
+            jobs=whole("jobs", jobs),
+            dask=dask,
+            dry_run=dry_run,
+            retry_failed=retry_failed,
+            progress=terminal_progress(),
+        )
+    except (StoreError, WorkersLostError) as error:
+        return console.complain(str(error), 1)
+    except SweepStopped as stop:
+        return console.complain(str(stop), stop.code)
+    document = found.document()
+    console.emit(document, json, lambda: show_sweep(document))
+    diverged = 0 if document["may_diverge"] else document["cells_diverged"]
+    return int(document["cells_failed"] + diverged > 0)
+
+
+def results(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="the .sqlite file of a sweep")],
+    where: Where = None,
+    export: Export = None,
+    json: o.Json = False,
+) -> int:
+    """Show the cells of a store, filter them, and export them without losing a digit."""
+    from stemtheory.experiment.design.where import condition
+    from stemtheory.experiment.faults import StoreError
+    from stemtheory.experiment.store import tables
+    from stemtheory.experiment.store.results import Store
+
+    try:
+        with Store.reading(store) as opened:
+            rows = tables.cell_records(opened.rows())
+    except StoreError as error:
+        return console.complain(str(error), 1)
+    if where is not None:
+        keep = condition(where, {column for row in rows for column in row})
+        rows = [row for row in rows if keep(row)]
+    if export is not None:
+        if not rows:
+            raise UsageError(f"no row of {store} is left to export: widen --where.")
+        console.note(f"written: {tables.export(rows, export)}")
+    elif not json:
+        show_rows(rows)
+    if json:
+        console.emit({"rows": rows, "reasons": _reasons(rows)}, True, lambda: None)
+    return 0
+
+
+def show_sweep(d: Mapping[str, Any]) -> None:
+    """Print what a sweep did, or would do."""
+    console.line(f"sweep {d['name']} ({d['mode']}): {d['points']} points, {d['cells_total']} cells")
+    if "forecast" in d:
+        plan = d["forecast"]
+        console.line(
+            f"to run: {plan['cells']} cells, {plan['samples']:.3g} samples,"
+            f" about {clock(plan['seconds'])}"
+        )
+        return
+    console.line(
+        f"done {d['cells_done']} ({d['cells_ran']} now, in {clock(d['seconds'])}),"
+        f" diverged {d['cells_diverged']}, failed {d['cells_failed']}"
+    )
+    console.line(f"store: {d['store']}")
+    if d["cells_failed"]:
+        failed = "status == 'failed'"
+        console.line(f'why: stemtheory results {d["store"]} --where "{failed}"')
+    show_fits(d["fits"])
+
+
+def show_fits(fits: list[dict[str, Any]]) -> None:
+    """Print every exponent with its interval, the theory's and the verdict."""
+    if fits:
+        rows = [[_short(fit, key) for key in FIT_COLUMNS] for fit in fits]
+        console.table(["fit", "exponent", "95 % interval", "theory", "verdict"], rows)
+    for reason in dict.fromkeys(fit["reason"] for fit in fits if fit["exponent"] is None):
+        console.line(f"without an exponent: {reason}")
+
+
+def _short(fit: Mapping[str, Any], key: str) -> str | None:
+    value = fit[key]
+    if isinstance(value, list):
+        return f"{value[0]:.2f} to {value[1]:.2f}"
+    return f"{value:.2f}" if isinstance(value, float) else value
+
+
+def show_rows(rows: list[dict[str, Any]]) -> None:
+    """Print the first rows in the columns that matter; a setting they share is said once."""
+    values = {name: {row.get(name) for row in rows} for name in VARYING}
+    fixed = [
+        f"{name} {console.number(*found)}" for name, found in values.items() if len(found) == 1
+    ]
+    if fixed:
+        console.line(f"all with {', '.join(fixed)}")
+    columns = [*(name for name, found in values.items() if len(found) > 1), *SHOWN]
+    console.table(columns, [[row.get(name) for name in columns] for row in rows[:MOST_ROWS]])
+    for reason in dict.fromkeys(row["reason"] for row in rows[:MOST_ROWS] if row["reason"]):
+        console.line(f"failed: {reason}")
+    if len(rows) > MOST_ROWS:
+        console.line(f"{MOST_ROWS} of {len(rows)} rows; --where narrows them, --export writes all")
+
+
+def terminal_progress(every: float = 0.2) -> Callable[[Progress], None] | None:
+    """Return what shows progress on one line of stderr; None where that is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+    last = [0.0]
+
+    def show(p: Progress) -> None:
+        now = time.monotonic()
+        if p.left and now - last[0] < every:
+            return
+        last[0] = now
+        eta = "?" if p.eta is None else clock(p.eta)
+        text = f"{p.done} done, {p.failed} failed, {p.left} left; {p.rate:.3g}/s, {eta} to go"
+        sys.stderr.write(f"\r\x1b[K{text}" + ("" if p.left else "\n"))
+        sys.stderr.flush()
+
+    return show
+
+
+def clock(seconds: float) -> str:
+    """Return a time as a person says it."""
+    if seconds < 90:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _reasons(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Say once for each column why it may be null."""
+    said = {
+        "precision": "the number of replicates was fixed",
+        "stderr": "one replicate has no spread, or the cell has no mean",
+        "mean_grad_sq": "a replicate diverged, or the cell failed",
+        "grad_sq": "a replicate that diverged has no average",
+    }
+    empty = {name for row in rows for name, value in row.items() if value is None}
+    return {f"rows[].{name}": said.get(name, "the cell has none") for name in sorted(empty)}

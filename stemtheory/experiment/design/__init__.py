@@ -1,0 +1,1 @@
+"""What a sweep is: its file, its grids, its points, and the cells behind them."""

@@ -1,0 +1,129 @@
+"""What a sweep declares about its numbers: the tables [fits.NAME] of its file, checked.
+
+[fits.samples]
+y = "samples"                    # M, or steps, samples, rounds, vectors to epsilon
+x = "epsilon"                    # one of X
+by = ["problem", "label", "nu"]  # one fit for every combination of these columns
+theory = { stem = -1.5, fedavg = -2 }    # one number, or one per label
+tolerance = 0.06                 # how close to the theory is close enough
+grids, algorithms, where         # which points: names, labels, a condition on columns
+best_of = "schedule_options.eta" # of the runs that differ in this setting only the best counts
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stemtheory.experiment.design.spec import Spec
+from stemtheory.experiment.fits.targets import COSTS
+
+Y = ("M", *COSTS)
+# "rate" is the algorithm's own: T/I for STEM, sqrt(bKT) for FedAvg
+X = ("T", "T/I", "sqrt(bKT)", "rate", "epsilon", "K", "b", "I", "bI", "KbI", "L", "sigma", "zeta")
+KEYS = ("y", "x", "by", "theory", "tolerance", "grids", "algorithms", "where", "summary", "best_of")
+TOLERANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A declared fit; ``theory`` is by label, under the key None for all of them."""
+
+    name: str
+    y: str
+    x: str
+    by: tuple[str, ...]
+    theory: Mapping[str | None, float]
+    tolerance: float
+    grids: tuple[str, ...]
+    algorithms: tuple[str, ...]
+    where: str | None
+    best_of: str | None = None
+
+
+def rules(spec: Spec) -> tuple[Rule, ...]:
+    """Return the fits that a sweep declares.
+
+    Raises
+    ------
+    UsageError
+        For whatever is wrong in them, with the key and the line.
+    """
+    return tuple(_rule(spec, name, table) for name, table in spec.fits.items())
+
+
+def _rule(spec: Spec, name: str, table: Any) -> Rule:
+    path = ("fits", name)
+    refuse = spec.document.refuse
+    if not isinstance(table, Mapping):
+        refuse(path, f"is {table!r}, but it must be a table: write [fits.{name}].")
+    for key in table:
+        if key not in KEYS:
+            refuse((*path, key), f"is no key of a fit: known are {', '.join(KEYS)}; correct it.")
+    for key, known in (("y", Y), ("x", X)):
+        if table.get(key) not in known:
+            say = f"{_given(table.get(key))}, but it must be one of {', '.join(known)}: choose one."
+            refuse((*path, key), say)
+    labels, grids = tuple(spec.algorithms), tuple(grid.name for grid in spec.grids)
+    chosen = {
+        "grids": _names(spec, path, "grids", table.get("grids", list(grids)), None),
+        "algorithms": _names(
+            spec, path, "algorithms", table.get("algorithms", list(labels)), labels
+        ),
+    }
+    where = table.get("where")
+    if where is not None and not isinstance(where, str):
+        refuse((*path, "where"), f"is {where!r}, but it must be a condition in quotes.")
+    best_of = table.get("best_of")
+    if best_of is not None and (not isinstance(best_of, str) or table["y"] == "M"):
+        say = "is for the name of a setting in quotes, and a y other than M: correct it."
+        refuse((*path, "best_of"), say)
+    tolerance = table.get("tolerance", TOLERANCE)
+    if not _is_number(tolerance) or tolerance < 0:
+        refuse((*path, "tolerance"), f"is {tolerance!r}, but it must be a number of at least 0.")
+    return Rule(
+        name=name,
+        y=table["y"],
+        x=table["x"],
+        by=_names(spec, path, "by", table.get("by", ["grid", "label"]), None),
+        theory=_theory(spec, path, table.get("theory"), chosen["algorithms"]),
+        tolerance=float(tolerance),
+        where=where,
+        best_of=best_of,
+        **chosen,
+    )
+
+
+def _names(
+    spec: Spec, path: tuple[str, ...], key: str, value: Any, known: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """A list of names; a grid that this size of the sweep skips may be named."""
+    fine = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if not fine or (known is not None and any(item not in known for item in value)):
+        those = f" of {', '.join(known)}" if known else " of names"
+        spec.document.refuse((*path, key), f"is {value!r}, but it must be a list{those}.")
+    return tuple(value)
+
+
+def _theory(
+    spec: Spec, path: tuple[str, ...], value: Any, labels: tuple[str, ...]
+) -> Mapping[str | None, float]:
+    table = value if isinstance(value, Mapping) else {None: value}
+    missing = [label for label in labels if label not in table] if None not in table else []
+    if missing or not all(_is_number(number) for number in table.values()):
+        say = (
+            f"{_given(value)}, but it must be an exponent, or one for each of {', '.join(labels)}."
+        )
+        spec.document.refuse((*path, "theory"), say)
+    return {label: float(number) for label, number in table.items()}
+
+
+def _given(value: Any) -> str:
+    return "is missing" if value is None else f"is {value!r}"
+
+
+def _is_number(value: Any) -> bool:
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    return real and math.isfinite(value)

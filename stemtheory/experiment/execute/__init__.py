@@ -1,0 +1,1 @@
+"""How cells become numbers: executors, their failures, forecasts."""

@@ -1,0 +1,186 @@
+"""A cell becomes numbers: one run, its outcome, and the reason where there are none."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from stemtheory.algorithms import ALGORITHMS
+from stemtheory.experiment.design.cells import Cell, ladder
+from stemtheory.experiment.execute.provenance import provenance
+from stemtheory.oracles.problem import Floats
+from stemtheory.runtime.backend import is_out_of_memory
+from stemtheory.simulator.simulation import simulate
+from stemtheory.simulator.trace import Trace
+
+STATUSES = ("ok", "diverged", "failed")
+
+
+def _none() -> Floats:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What a cell left behind.
+
+    ``grad_sq``, ``last`` and ``best`` have one number per replicate (none if it failed);
+    ``diverged_at`` is the iteration at which each one left the finite numbers, 0 if it did not.
+    ``facts`` are the counts and constants of the run. ``trace`` holds ``times`` (n,) and
+    ``running`` (n, R) as npz bytes where the cell records. ``reason`` says why it failed.
+    """
+
+    id: str
+    status: str
+    reason: str = ""
+    grad_sq: Floats = field(default_factory=_none)
+    last: Floats = field(default_factory=_none)
+    best: Floats = field(default_factory=_none)
+    diverged_at: Any = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    mean_grad_sq: float | None = None
+    stderr: float | None = None
+    mean_grad_sq_finite: float | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    trace: bytes | None = None
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    provenance: str = "{}"
+
+    @property
+    def replicates(self) -> int:
+        """How many replicates were run."""
+        return len(self.grad_sq)
+
+
+def run_cells(cells: Sequence[Cell]) -> list[CellResult]:
+    """Return the outcome of every cell, in order: what a worker is asked to do."""
+    return [run_cell(cell) for cell in cells]
+
+
+def run_cell(cell: Cell) -> CellResult:
+    """Return the outcome of one cell; whatever goes wrong inside makes it ``failed``."""
+    wall, cpu = time.perf_counter(), time.thread_time()
+    try:
+        found = _outcome(cell, _climb(cell))
+        json.dumps(found.facts, allow_nan=False)  # what cannot be stored is no result
+    except Exception as error:
+        found = failed(cell, _reason(error))
+    wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
+    return replace(found, wall_seconds=wall, cpu_seconds=cpu)
+
+
+def failed(cell: Cell, reason: str) -> CellResult:
+    """Return the outcome of a cell without numbers."""
+    return CellResult(
+        id=cell.id,
+        status="failed",
+        reason=reason,
+        provenance=provenance(engine=cell.method.engine, backend=cell.method.backend, device=None),
+    )
+
+
+def half_width_of_log(mean: float | None, stderr: float | None, replicates: int) -> float:
+    """Return the half-width of the 95 % interval of log M (delta method); infinite without one."""
+    if mean is None or stderr is None or not mean > 0:
+        return math.inf
+    return float(stdtrit(replicates - 1, 0.975)) * stderr / mean
+
+
+def load_trace(data: bytes) -> tuple[Any, Floats]:
+    """Return ``times`` (n,) and ``running`` (n, R) of a stored trace."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return arrays["times"], arrays["running"]
+
+
+def _climb(cell: Cell) -> Trace:
+    """Run with more and more replicates until the interval is narrow enough.
+
+    Replicates keep their noise when others are added, so the outcome depends on the cell alone. A
+    run that diverged, or measured 0 in every replicate, gains nothing from more of them.
+    """
+    for replicates in ladder(cell.replicates, cell.precision):
+        trace = _simulate(cell, replicates)
+        width = half_width_of_log(trace.mean_grad_sq, trace.stderr, replicates)
+        if cell.precision is None or width <= cell.precision or not trace.mean_grad_sq:
+            break
+    return trace
+
+
+def _simulate(cell: Cell, replicates: int) -> Trace:
+    m = cell.method
+    own = dict(m.algorithm_options)
+    starts = ALGORITHMS[m.algorithm].make(m.sync, m.sync_batch, own).initial_batch
+    return simulate(
+        cell.task.load(),
+        m.algorithm,
+        algorithm_options=own,
+        T=cell.T,
+        b=cell.b,
+        I=cell.I,
+        B=cell.B if starts else None,
+        schedule=m.schedule,
+        schedule_options=dict(m.schedule_options),
+        sync=m.sync,
+        sync_batch=m.sync_batch,
+        replicates=replicates,
+        x1=m.x1,
+        seed=cell.seed,
+        backend=m.backend,
+        engine=m.engine,
+        dtype=m.dtype,
+        record_at=cell.record_times(),
+        per_sample=m.per_sample,
+        noise_source=m.noise_source,
+        threads=1,  # cells run side by side; inside one there is nothing to gain
+    )
+
+
+def _outcome(cell: Cell, trace: Trace) -> CellResult:
+    s = trace.settings
+    mean, finite = _finite(trace.mean_grad_sq), _finite(trace.mean_grad_sq_finite)
+    return CellResult(
+        id=cell.id,
+        status="ok" if mean is not None else "diverged",
+        grad_sq=trace.grad_sq,
+        last=trace.last,
+        best=trace.best,
+        diverged_at=trace.diverged_at,
+        mean_grad_sq=mean,
+        stderr=_finite(trace.stderr) if mean is not None else None,
+        mean_grad_sq_finite=finite,
+        facts={
+            **asdict(trace.counts),
+            "samples_total": trace.counts.samples_per_worker * cell.task.K,
+            "diverged_replicates": trace.diverged_replicates,
+            "grad_sq_start": _finite(s["grad_sq_start"]),
+            "constants": s["constants"],
+            "exact": dict(s["exact"]),
+        },
+        trace=_packed(trace) if cell.record else None,
+        provenance=provenance(engine=s["engine"], backend=s["backend"], device=s["device"]),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    """A sum of finite numbers may overflow: what is not finite is no number of a table."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _packed(trace: Trace) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, times=trace.times, running=trace.running)
+    return buffer.getvalue()
+
+
+def _reason(error: Exception) -> str:
+    if is_out_of_memory(error):
+        return "out of memory: lower K, dim or replicates, or run fewer jobs"
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

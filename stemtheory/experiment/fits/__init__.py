@@ -1,0 +1,1 @@
+"""Exponents of sweeps, T(epsilon), and steps tuned by one rule."""

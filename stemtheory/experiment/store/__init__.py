@@ -1,0 +1,1 @@
+"""Where numbers are kept: one file, one writer, tables out of it."""

@@ -1,0 +1,142 @@
+"""Tables of sweeps: one row per reported point, or one row per stored cell; exact exports."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stemtheory.algorithms import ALGORITHMS
+from stemtheory.experiment.design.points import Point
+from stemtheory.experiment.execute.work import CellResult
+from stemtheory.experiment.store.results import Row
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.files import write_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING = "missing"
+COUNTS = (
+    *("samples_per_worker", "samples_total", "draws_per_worker", "rounds", "exchanges"),
+    *("vectors_up", "vectors_down", "floats_up", "floats_down"),
+)
+FACTS = (*COUNTS, "diverged_replicates", "grad_sq_start")
+Record = dict[str, Any]
+
+
+def point_records(points: Iterable[Point], results: Mapping[str, CellResult]) -> list[Record]:
+    """Return one record per reported point; a cell that has not run has status ``missing``."""
+    listed = list(points)
+    options = {name for p in listed for name, _ in p.cell.method.algorithm_options}
+    return [_point_record(point, results.get(point.cell.id), options) for point in listed]
+
+
+def cell_records(rows: Iterable[Row]) -> list[Record]:
+    """Return one record per stored cell, with the numbers of every replicate."""
+    return [
+        {
+            **row.settings,
+            **outcome(row.result),
+            "grad_sq": [x if math.isfinite(x) else None for x in row.result.grad_sq.tolist()],
+            "finished": row.finished,
+            "provenance": json.loads(row.result.provenance),
+        }
+        for row in rows
+    ]
+
+
+def outcome(result: CellResult | None) -> Record:
+    """Return the columns of what a cell measured and cost; None where there is nothing."""
+    r = result or CellResult("", MISSING)
+    constants = r.facts.get("constants", {})
+    clean = r.status == "ok"
+    return {
+        "status": r.status,
+        "reason": r.reason,
+        "mean_grad_sq": r.mean_grad_sq,
+        "stderr": r.stderr,
+        "mean_grad_sq_finite": r.mean_grad_sq_finite,
+        "mean_last": float(r.last.mean()) if clean else None,
+        "mean_best": float(r.best.mean()) if clean else None,
+        "replicates_run": r.replicates,
+        **{name: r.facts.get(name) for name in FACTS},
+        "gap": constants.get("gap"),
+        "f_star": constants.get("f_star"),
+        "recorded": r.trace is not None,
+        "wall_seconds": r.wall_seconds,
+        "cpu_seconds": r.cpu_seconds,
+        "cell": r.id or None,
+    }
+
+
+def frame(records: list[Record]) -> pd.DataFrame:
+    """Return the records as a table; a column that some records lack is empty there."""
+    import pandas as pd
+
+    return pd.DataFrame.from_records(records)
+
+
+def export(records: list[Record], path: Path) -> Path:
+    """Write the records as .csv or .parquet without losing a digit; return the path.
+
+    In CSV a list or table is JSON text, and a float has the fewest digits that give it back.
+
+    Raises
+    ------
+    UsageError
+        For another ending, a path that cannot be written, or Parquet without pyarrow.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".parquet"):
+        raise UsageError(
+            f"{path} ends in '{kind}', but it must end in .csv or .parquet: rename it."
+        )
+    table = frame([_plain(record) for record in records])
+    try:
+        raw = (
+            table.to_csv(index=False).encode() if kind == ".csv" else table.to_parquet(index=False)
+        )
+    except ImportError as error:
+        raise UsageError(
+            "Parquet needs pyarrow, which is not installed: pip install stemtheory[parquet],"
+            " or export .csv."
+        ) from error
+    return write_file(path, lambda file: file.write(raw))
+
+
+def _point_record(point: Point, result: CellResult | None, options: set[str]) -> Record:
+    settings = point.cell.settings() | _own_options(point, options)
+    constants = result.facts.get("constants", {}) if result else {}
+    return {
+        "grid": point.grid,
+        "label": point.label,
+        **settings,
+        "algorithm": point.algorithm,
+        "recursion": settings["algorithm"],
+        "nu": point.nu,
+        "curve": point.curve,
+        "clipped": point.clipped,
+        "T_requested": point.T_requested,
+        "epsilon": point.epsilon,
+        **{name: constants[name] for name in ("L", "sigma", "zeta")
+           if name not in settings and name in constants},
+        **outcome(result),
+        "cell": point.cell.id,
+    }  # fmt: skip
+
+
+def _own_options(point: Point, names: set[str]) -> Record:
+    """Return the options called ``names`` of a point's algorithm; cells leave out defaults."""
+    settled = ALGORITHMS[point.algorithm].settle(dict(point.cell.method.algorithm_options))
+    return {f"algorithm_options.{name}": settled[name] for name in settled if name in names}
+
+
+def _plain(record: Record) -> Record:
+    """Lists and tables have no cell of their own in a flat file."""
+    return {
+        name: json.dumps(value) if isinstance(value, list | tuple | dict) else value
+        for name, value in record.items()
+    }

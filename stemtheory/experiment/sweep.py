@@ -1,0 +1,273 @@
+"""The front door of sweeps: a file becomes points, missing cells run, and a table comes back."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stemtheory.experiment.design.cells import Cell
+from stemtheory.experiment.design.points import Machine, Point, points
+from stemtheory.experiment.design.rules import rules
+from stemtheory.experiment.design.spec import Spec, load_spec
+from stemtheory.experiment.execute.drive import CHUNK_SECONDS, drive
+from stemtheory.experiment.execute.executors import kind_of
+from stemtheory.experiment.execute.forecast import Forecast, forecast, weight
+from stemtheory.experiment.execute.work import CellResult, load_trace
+from stemtheory.experiment.faults import SweepStopped
+from stemtheory.experiment.fits.exponents import Fit, check_columns, fits
+from stemtheory.experiment.fits.targets import Target, targets
+from stemtheory.experiment.store import tables
+from stemtheory.experiment.store.results import Store
+from stemtheory.oracles.problem import Floats
+from stemtheory.runtime.backend import resolve
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.signals import Stop
+from stemtheory.simulator import fused
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOLDER = Path("results")
+
+
+class Progress(NamedTuple):
+    """How far a sweep is: cells ``done`` (of those ``failed``) and ``left``, cells per second.
+
+    ``eta`` is the seconds that are left by the cost of the cells, None before the first is done.
+    """
+
+    done: int
+    failed: int
+    left: int
+    rate: float
+    eta: float | None
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """A sweep and its store. ``statuses`` are those of its cells; ``ran`` cells ran this time.
+
+    ``forecast`` is there after a dry run: what the missing cells would take.
+    """
+
+    spec: Spec
+    store: Path
+    points: tuple[Point, ...]
+    statuses: dict[str, str]
+    ran: int
+    seconds: float
+    forecast: Forecast | None = None
+
+    @property
+    def cells_total(self) -> int:
+        """How many different cells the points need."""
+        return len({point.cell.id for point in self.points})
+
+    def count(self, status: str) -> int:
+        """Return how many cells have a status: ok, diverged or failed."""
+        return sum(found == status for found in self.statuses.values())
+
+    @cached_property
+    def results(self) -> dict[str, CellResult]:
+        """The stored outcomes of this sweep's cells by id."""
+        if not self.statuses:
+            return {}
+        with Store.reading(self.store) as store:
+            return {row.result.id: row.result for row in store.rows(list(self.statuses))}
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row per reported point: every setting, mean_grad_sq, stderr, status, costs."""
+        return tables.frame(tables.point_records(self.points, self.results))
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """T(epsilon) in steps, samples, rounds and vectors, beside what the bounds promise."""
+        return targets(self.points, self.results)
+
+    @cached_property
+    def fits(self) -> tuple[Fit, ...]:
+        """The exponents that the sweep declares, from everything that the store holds."""
+        return fits(self.spec, self.points, self.results, self.targets)
+
+    def running(self, point: Point) -> tuple[Any, Floats]:
+        """Return ``times`` (n,) and the running averages (n, R) that a point's cell recorded.
+
+        Raises
+        ------
+        LookupError
+            If it recorded none: set ``record`` in the sweep.
+        """
+        result = self.results.get(point.cell.id)
+        if result is None or result.trace is None:
+            raise LookupError(f"cell {point.cell.id} has no record: set record in the sweep.")
+        return load_trace(result.trace)
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document of the command ``sweep``."""
+        done = len(self.statuses)
+        found = {
+            "name": self.spec.name,
+            "mode": self.spec.mode,
+            "store": str(self.store),
+            "points": len(self.points),
+            "cells_total": self.cells_total,
+            "cells_done": done - self.count("failed"),
+            "cells_failed": self.count("failed"),
+            "cells_diverged": self.count("diverged"),
+            "may_diverge": self.spec.may_diverge,
+            "cells_left": self.cells_total - done,
+            "cells_ran": self.ran,
+            "seconds": self.seconds,
+            "fits": [] if self.forecast else [fit.to_dict() for fit in self.fits],
+            "targets": [] if self.forecast else [target.to_dict() for target in self.targets],
+        }
+        if self.forecast is not None:
+            found["forecast"] = self.forecast._asdict()
+        return found
+
+
+def run_sweep(
+    sweep: str | Path | Spec,
+    *,
+    mode: str = "default",
+    store: str | Path | None = None,
+    jobs: int = 1,
+    dask: str | None = None,
+    dry_run: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    executor: str = "auto",
+    retry_failed: bool = False,
+    chunk_seconds: float = CHUNK_SECONDS,
+) -> SweepResult:
+    """Return the sweep with all its cells done; those that the store holds already do not run.
+
+    Parameters
+    ----------
+    sweep, mode
+        A name of the catalogue, a TOML file or a Spec; quick, default or full.
+    store
+        The results store (default ``results/NAME.sqlite``).
+    jobs, dask, executor
+        How many cells run at a time; ``local`` or the address of a Dask scheduler; serial, threads,
+        processes, dask, or auto. None of them changes a bit of the numbers.
+    dry_run
+        Run and write nothing; ``forecast`` says what it would take.
+    progress
+        Called after every write.
+    retry_failed
+        Run cells again that are stored as failed.
+    chunk_seconds
+        Cells predicted to take less together go to a worker as one task.
+
+    Raises
+    ------
+    UsageError
+        For a wrong sweep, or a store that is none or cannot be written.
+    StoreError
+        For a damaged, full or busy store.
+    SweepStopped
+        After SIGINT or SIGTERM, when the cells in flight are written.
+    """
+    began = time.perf_counter()
+    spec = sweep if isinstance(sweep, Spec) else _loaded(sweep, mode)
+    rules(spec)  # what is wrong in them is found before anything runs
+    kind = kind_of(executor, jobs, dask)
+    path = Path(store) if store is not None else FOLDER / f"{spec.name}.sqlite"
+    machine, statuses = _stored(path, spec)
+    found = tuple(points(spec, machine))
+    check_columns(spec, found)
+    cells = {point.cell.id: point.cell for point in found}
+    missing = _missing(cells, statuses, retry_failed)
+    ran, plan = 0, None
+    if dry_run:
+        plan = forecast(missing, jobs)
+    elif missing:
+        _refuse_uncompiled(missing, path)
+        with Store.writing(path) as opened, Stop() as stop:
+            opened.remember(spec.name, spec.mode, machine.engine, machine.backend)
+            missing = _missing(cells, opened.statuses(), retry_failed)  # now nobody else writes
+            tally = _Tally(missing, progress)
+            for pairs in drive(
+                missing, kind, jobs, dask, chunk_seconds=chunk_seconds, stopped=lambda: bool(stop)
+            ):
+                opened.add(pairs)
+                tally.add(pairs)
+            statuses, ran = opened.statuses(), tally.done
+            if stop.number is not None and tally.left:
+                hint = f"run the same command with store {path}"
+                raise SweepStopped(stop.number, tally.done, tally.left, hint)
+    mine = {id_: statuses[id_] for id_ in cells if id_ in statuses}
+    return SweepResult(spec, path, found, mine, ran, time.perf_counter() - began, plan)
+
+
+def _loaded(sweep: str | Path, mode: str) -> Spec:
+    """Return the sweep of one size, after the other sizes in its file have been checked as well."""
+    spec = load_spec(sweep, mode)
+    for size in ("quick", "full"):
+        if size in spec.document.table and size != mode:
+            rules(load_spec(sweep, size))
+    return spec
+
+
+def _stored(path: Path, spec: Spec) -> tuple[Machine, dict[str, str]]:
+    """Return what ``auto`` stands for, and what is done; a store settles both."""
+    if not path.exists():
+        return this_machine(), {}
+    with Store.reading(path) as store:
+        known = store.machine(spec.name, spec.mode)
+        machine = Machine(*known) if known else this_machine()
+        return machine, store.statuses()
+
+
+def this_machine() -> Machine:
+    """Return what ``auto`` stands for here: large cells are compiled where there is numba."""
+    backend = resolve("auto")
+    compiles = backend.on_host and importlib.util.find_spec("numba") is not None
+    return Machine("fused" if compiles else "array", backend.name)
+
+
+def _refuse_uncompiled(missing: list[Cell], path: Path) -> None:
+    """Refuse cells of the fused engine where it is missing, before any of them fails."""
+    backends = {cell.method.backend for cell in missing if cell.method.engine == "fused"}
+    reason = fused.missing() if "numpy" in backends else None
+    if backends - {"numpy"}:
+        reason = reason or fused.missing_for_device()
+    if reason:
+        raise UsageError(
+            f"large cells of {path} are for the fused engine, but {reason}: install it, or start"
+            " another store."
+        )
+
+
+def _missing(cells: dict[str, Cell], statuses: dict[str, str], retry: bool) -> list[Cell]:
+    return [
+        cell
+        for id_, cell in cells.items()
+        if id_ not in statuses or (retry and statuses[id_] == "failed")
+    ]
+
+
+class _Tally:
+    """Counts what is done, and says when the rest will be."""
+
+    def __init__(self, cells: list[Cell], report: Callable[[Progress], None] | None) -> None:
+        self.report, self.left = report, len(cells)
+        self.done = self.failed = 0
+        self.work = sum(weight(cell) for cell in cells)
+        self.worked, self.start = 0.0, time.perf_counter()
+
+    def add(self, pairs: list[tuple[Cell, CellResult]]) -> None:
+        self.done += len(pairs)
+        self.left -= len(pairs)
+        self.failed += sum(result.status == "failed" for _, result in pairs)
+        self.worked += sum(weight(cell) for cell, _ in pairs)
+        if self.report is not None:
+            seconds = time.perf_counter() - self.start
+            eta = seconds * (self.work / self.worked - 1)
+            self.report(Progress(self.done, self.failed, self.left, self.done / seconds, eta))

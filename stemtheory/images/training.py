@@ -1,0 +1,331 @@
+"""Training on real images as in the paper's experiments: STEM, FedAvg, SCAFFOLD and their kin.
+
+Between synchronisations workers do not know of each other, so a round is computed for a few workers
+at a time (what the cache holds), in threads, all I steps in one go; the minibatch of a step is read
+once for both of STEM's gradients. Several seeds run side by side: state arrays are [seeds, K, dim].
+The minibatches of a round depend on (seed, round, K, dim, b, I) alone: neither the algorithm nor
+chunks, threads or an interruption change them.
+
+A seed that leaves the finite numbers is reported, from the round where it did; the others go on.
+
+Paper: sec: Experiments, Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from stemtheory._version import __version__
+from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms.base import Algorithm, Step, System, mean_iterate
+from stemtheory.images.estimates import along
+from stemtheory.images.problem import ImageProblem
+from stemtheory.images.schedule import History, PerEpoch, Training
+from stemtheory.oracles.problem import Constants
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.files import write_file
+from stemtheory.runtime.streams import NoiseKey
+
+__all__ = ["History", "PerEpoch", "Training", "estimates", "train"]
+Progress = Callable[[str], None]
+Visit = Callable[[int, Any], object]
+
+
+def train(
+    problem: ImageProblem,
+    training: Training,
+    *,
+    threads: int | None = None,
+    chunk: int | None = None,
+    checkpoint: Path | None = None,
+    progress: Progress = lambda _: None,
+    visit: Visit | None = None,
+) -> History:
+    """Return the history of a training run, from a checkpoint where there is one of the same run.
+
+    ``checkpoint`` is a file that is renewed, whole, whenever the run is looked at; ``chunk`` is how
+    many workers advance together. ``visit`` is handed the round and the mean iterates [seeds, dim]
+    whenever the run is looked at.
+
+    Raises
+    ------
+    UsageError
+        If the checkpoint belongs to another run.
+    """
+    run = _Run(problem, training, threads or os.cpu_count() or 1, chunk, visit)
+    name = f"{training.algorithm} on {problem.dials.get('data', problem.name)}"
+    with run.pool, single_threaded_products(), np.errstate(all="ignore"):
+        done = run.resume(checkpoint)
+        if not done:
+            run.begin()
+        for number in range(done + 1, training.rounds + 1):
+            run.round(number)
+            if number in training.due:
+                run.look(number)
+                run.save(number, checkpoint)
+                progress(f"{name}: round {number} of {training.rounds}, {run.said()}")
+            if run.hopeless:
+                break
+        return run.history()
+
+
+def single_threaded_products() -> AbstractContextManager[object]:
+    """Return a context in which a matrix product has one thread, where threadpoolctl is installed.
+
+    The workers have threads already; those of the products would compete with them (five times the
+    CPU time, measured), and sums would depend on their number. It comes with scikit-learn; without
+    it OMP_NUM_THREADS=1 does the same.
+    """
+    if importlib.util.find_spec("threadpoolctl") is None:
+        return nullcontext()
+    limits = importlib.import_module("threadpoolctl").threadpool_limits
+    return cast("AbstractContextManager[object]", limits(limits=1, user_api="blas"))
+
+
+def estimates(problem: ImageProblem, training: Training, points: int = 4) -> Constants:
+    """Return the largest L, sigma and zeta met along a run of the first seed: none is exact.
+
+    Paper: Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unbiased_Var_Grad).
+    """
+    every = max(1, training.rounds // points)
+    visited: list[Any] = []
+    watched = replace(training, seeds=training.seeds[:1], every=every, gradient=False)
+    train(problem, watched, visit=lambda _, x: visited.append(x[0]))
+    with single_threaded_products():
+        return along(problem, [x for x in visited if np.isfinite(_host(x)).all()])
+
+
+class _Run:
+    """The state of a training run and what was recorded so far."""
+
+    def __init__(
+        self,
+        problem: ImageProblem,
+        training: Training,
+        threads: int,
+        chunk: int | None,
+        visit: Visit | None,
+    ) -> None:
+        self.problem, self.training, self.visit = problem, training, visit
+        self.algorithm: Algorithm = ALGORITHMS[training.algorithm].make(options=training.options)
+        together = problem.network.chunk * 8 // max(8, training.b) // len(training.seeds)
+        size = chunk or max(1, together)
+        K = problem.K
+        self.parts = [slice(i, min(i + size, K)) for i in range(0, K, size)]
+        self.system = self.algorithm if isinstance(self.algorithm, System) else None
+        self.addresses = [
+            NoiseKey(seed, problem.dim, K, 0, training.b, training.I).seed_sequence(0, "images")
+            for seed in training.seeds
+        ]
+        self.pool = ThreadPoolExecutor(threads if problem.xp is np else 1)
+        n, records = len(training.seeds), len(training.due)
+        self.state: Any = None
+        self.loss = np.full((n, records), np.nan)
+        self.accuracy = np.full((n, records), np.nan)
+        self.grad_sq = np.full((n, records), np.nan)
+        self.diverged = np.zeros(n, dtype=np.int64)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether every seed is lost."""
+        return bool((self.diverged > 0).all())
+
+    def begin(self) -> None:
+        """Set the state at t = 1, from a start of its own for every seed."""
+        problem, training = self.problem, self.training
+        starts = np.stack([problem.start(seed) for seed in training.seeds])
+        x = np.repeat(starts[:, None], problem.K, axis=1).astype(problem.dtype)
+        batch = None
+        if self.algorithm.initial_batch:
+            batch = self._picks(0, 1, training.b * training.I)[0]
+        eta = float(training.schedule.eta(1.0))
+        self.state = self.algorithm.init(problem, problem.xp.asarray(x), eta, batch)
+        self.look(0)
+
+    def round(self, number: int) -> None:
+        """Advance by I local steps and a synchronisation."""
+        training, problem = self.training, self.problem
+        t0 = (number - 1) * training.I + 1
+        steps = [self._step(t0 + i) for i in range(training.I)]
+        if self.system is not None:
+            self.state = self.system.start_round(problem, self.state, steps[0], {})
+        picks = self._picks(number, training.I, training.b)
+        K, state = problem.K, self.state
+
+        def advance(part: slice) -> Any:
+            some, mine = problem.workers(part), _slice(state, part, K)
+            with np.errstate(all="ignore"):  # the setting is the thread's own
+                for step, lists in zip(steps, picks, strict=True):
+                    batch = some.gather(lists[:, part])
+                    mine = self.algorithm.local_step(some, mine, step, batch)
+            return mine
+
+        states = list(self.pool.map(advance, self.parts))
+        self.state = self.algorithm.synchronise(problem, _join(states, state, K))
+        x = mean_iterate(self.state)
+        fresh = ~np.asarray(_host(problem.xp.isfinite(x.sum(axis=-1)))) & (self.diverged == 0)
+        self.diverged[fresh] = number
+
+    def _step(self, t: int) -> Step:
+        schedule, I = self.training.schedule, self.training.I
+        eta, a = float(schedule.eta(float(t))), float(schedule.momentum(float(t + 1)))
+        return Step(t, eta, a, t % I == 0)
+
+    def _picks(self, number: int, steps: int, b: int) -> Any:
+        """Return the minibatches of a round, [steps, seeds, K, b]: round 0 is the initial one."""
+        problem = self.problem
+        lists = []
+        for address in self.addresses:
+            stream = np.random.Generator(np.random.SFC64(_of_round(address, number)))
+            lists.append(problem.draw(stream, (steps,), b, problem.dtype))
+        return problem.xp.asarray(np.stack(lists, axis=1))
+
+    def look(self, number: int) -> None:
+        """Record training loss and test accuracy at the mean iterate of every seed."""
+        problem, at = self.problem, self.training.due.index(number)
+        x = mean_iterate(self.state)
+        if self.visit is not None:
+            self.visit(number, x)
+
+        def one(seed: int) -> tuple[float, float, float]:
+            with np.errstate(all="ignore"):
+                square = np.nan
+                if self.training.gradient:
+                    g = problem.full_gradient(x[seed])
+                    square = float((g * g).sum())
+                return float(problem.value(x[seed])), float(problem.accuracy(x[seed])), square
+
+        for seed, (loss, accuracy, square) in enumerate(self.pool.map(one, range(len(x)))):
+            if np.isfinite(loss) and self.diverged[seed] == 0:
+                self.loss[seed, at], self.accuracy[seed, at] = loss, accuracy
+                self.grad_sq[seed, at] = square
+            elif self.diverged[seed] == 0:
+                self.diverged[seed] = max(1, number)
+
+    def said(self) -> str:
+        """Return the last record in words."""
+        seen = ~np.isnan(self.loss)
+        if self.hopeless or not seen.any():
+            return "diverged"
+        at = int(np.flatnonzero(seen.any(axis=0))[-1])
+        return (
+            f"loss {np.nanmean(self.loss[:, at]):.4f}, test accuracy"
+            f" {np.nanmean(self.accuracy[:, at]):.4f}"
+        )
+
+    def history(self) -> History:
+        """Return what was recorded, with what it cost."""
+        training, algorithm = self.training, self.algorithm
+        rounds = np.array(training.due, dtype=np.int64)
+        first = training.b * training.I if algorithm.initial_batch else 0
+        steps = np.asarray(rounds * training.I * float(training.b), dtype=np.float64)
+        gradients = first + algorithm.gradients_per_step * steps
+        return History(
+            rounds, first + steps, gradients, self.loss, self.accuracy, self.grad_sq, self.diverged
+        )
+
+    # -- checkpoints
+
+    def identity(self) -> str:
+        """Return what a checkpoint must belong to: everything that can change a number."""
+        training, problem = self.training, self.problem
+        told = {
+            "version": __version__,
+            **{k: v for k, v in asdict(training).items() if k != "schedule"},
+            "schedule": [training.schedule.name, training.schedule.parameters()],
+            "problem": [problem.name, problem.K, problem.dim, problem.dtype.name],
+            "dials": {k: v for k, v in problem.dials.items() if k != "folder"},
+        }
+        text = json.dumps(told, sort_keys=True, default=str)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def save(self, number: int, path: Path | None) -> None:
+        """Write the checkpoint, whole or not at all."""
+        if path is None:
+            return
+        fields = self.state._asdict()
+        arrays = {f"state_{k}": _host(v) for k, v in fields.items() if v is not None}
+        names = ("loss", "accuracy", "grad_sq", "diverged")
+        arrays |= {name: getattr(self, name) for name in names}
+        arrays |= {"identity": np.array(self.identity()), "number": np.array(number)}
+        write_file(path, lambda file: np.savez(file, **arrays), "folder")
+
+    def resume(self, path: Path | None) -> int:
+        """Return the round that a checkpoint of the same run holds, 0 where there is none."""
+        if path is None or not path.exists():
+            return 0
+        self.begin_empty()
+        try:
+            # from memory: np.load leaves a torn file open
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
+                if str(held["identity"]) != self.identity():
+                    raise UsageError(
+                        f"{path} belongs to another run: remove it or choose another folder."
+                    )
+                self.loss, self.accuracy = held["loss"], held["accuracy"]
+                self.grad_sq, self.diverged = held["grad_sq"], held["diverged"]
+                put = self.problem.xp.asarray
+                values = {
+                    name: (put(held[f"state_{name}"]) if old is not None else None)
+                    for name, old in self.state._asdict().items()
+                }
+                scalars = {k: v.item() for k, v in values.items() if v is not None and v.ndim == 0}
+                self.state = type(self.state)(**{**values, **scalars})
+                return int(held["number"])
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            if isinstance(error, UsageError):
+                raise
+            raise UsageError(f"{path} is torn ({error}): remove it to start afresh.") from error
+
+    def begin_empty(self) -> None:
+        """Set a state of the right kind whose numbers do not matter."""
+        problem = self.problem
+        x = problem.xp.zeros((1, problem.K, problem.dim), dtype=problem.dtype)
+        batch = problem.xp.zeros((1, problem.K, 1), dtype=np.int64)
+        self.state = self.algorithm.init(problem, x, 1.0, batch)
+
+
+def _of_round(address: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
+    """Return the seed of one round: its number is one more word of the run's address."""
+    return np.random.SeedSequence(address.entropy, spawn_key=(*address.spawn_key, number))
+
+
+def _slice(state: Any, part: slice, K: int) -> Any:
+    """Return the state of some of the workers; what all share (the server's) stays whole."""
+    return type(state)(*(v[..., part, :] if _per_worker(v, K) else v for v in state))
+
+
+def _join(states: list[Any], whole_state: Any, K: int) -> Any:
+    """Return the state of all workers from those of the parts."""
+    fields = []
+    for i, before in enumerate(whole_state):
+        values = [state[i] for state in states]
+        fields.append(_concatenate(values) if _per_worker(before, K) else values[0])
+    return type(whole_state)(*fields)
+
+
+def _concatenate(values: list[Any]) -> Any:
+    return np.concatenate(values, axis=-2) if len(values) > 1 else values[0]
+
+
+def _per_worker(value: Any, K: int) -> bool:
+    return getattr(value, "ndim", 0) >= 2 and value.shape[-2] == K
+
+
+def _host(value: Any) -> Any:
+    """Return an array in the memory of the host."""
+    return value.get() if hasattr(value, "get") else np.asarray(value)

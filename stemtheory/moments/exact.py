@@ -1,0 +1,272 @@
+"""Exact second moments of STEM and FedAvg on linear problems: E||grad f(xbar_a)||^2 for any T.
+
+Nothing is drawn. While eta_t and a_t are constant a run of T steps is a power of the map of one
+round, so that T = 1e12 takes milliseconds; where they vary the recursion is followed step by step.
+
+Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Thm: PR_Convergence_Main_App.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms.base import Algorithm
+from stemtheory.moments.linear_model import LinearModel, coordinates
+from stemtheory.moments.maps import VARIABLES, powers_of_two
+from stemtheory.moments.recursion import ConstantRun, Recursion, apply, averages, constant_until
+from stemtheory.oracles.problem import Floats, Problem
+from stemtheory.runtime.errors import UsageError, choice, real, whole
+from stemtheory.schedules.by_name import Schedule, Theorem
+from stemtheory.simulator.sizes import Sizes, resolve_schedule, resolve_sizes
+from stemtheory.simulator.trace import Counts
+
+MOST_VARYING = 1e9  # iterations of varying steps, each followed by itself: hours
+STABLE = 1e-10  # growth per round up to which a neutral direction counts as stable: rounding
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Exact second moments of a run.
+
+    ``running`` (n,) is (1/t) sum_{s<=t} E||grad f(xbar_s)||^2 at ``times`` (n,), infinite where it
+    left the finite numbers. ``label`` is ``exact``, or says that the model is a linearised one.
+
+    Paper: Thm: PR_Convergence_Main_App, Def: StationaryPt.
+    """
+
+    sizes: Sizes
+    schedule: Schedule
+    label: str
+    counts: Counts
+    times: np.ndarray[Any, np.dtype[np.int64]]
+    running: Floats
+
+    @property
+    def mean_grad_sq(self) -> float:
+        """E||grad f(xbar_a)||^2, the average over all T iterations."""
+        return float(self.running[-1])
+
+    @property
+    def status(self) -> str:
+        """``ok``, or ``diverged`` if the average left the finite numbers."""
+        return "ok" if math.isfinite(self.mean_grad_sq) else "diverged"
+
+
+def moments(
+    problem: Problem | LinearModel,
+    algorithm: str = "stem",
+    *,
+    T: float = 4096,
+    b: float | None = None,
+    I: int | None = None,
+    nu: float | None = None,
+    B: float | None = None,
+    schedule: str = "theorem",
+    schedule_options: Mapping[str, Any] | None = None,
+    sync: str = "literal",
+    sync_batch: int = 1,
+    x1: float | Sequence[float] | Floats = 1.0,
+    record_at: Sequence[int] = (),
+) -> Moments:
+    """Return the exact second moments of ``algorithm`` on a linear problem.
+
+    The parameters are those of ``simulate``; T may be 1e18 where the steps are constant, and steps
+    that vary take some ten microseconds each. A ``LinearModel`` stands for a problem in one
+    dimension.
+
+    Raises
+    ------
+    UsageError
+        For bad input, for a problem whose gradients or noise are not linear, and for more than 1e9
+        iterations of steps that vary.
+    """
+    base = _base(algorithm)
+    L, sigma, start = _facts(problem, x1)
+    sizes = resolve_sizes(algorithm, problem.K, L, T=T, b=b, I=I, nu=nu, B=B)
+    steps = resolve_schedule(algorithm, schedule, sizes, L, sigma, schedule_options)
+    method = ALGORITHMS[algorithm].make(sync, sync_batch)
+    _feasible(steps, sizes.T)
+    times = sorted(
+        {sizes.T, *(t for t in (whole("record_at", t) for t in record_at) if t <= sizes.T)}
+    )
+    running, labels = np.zeros(len(times)), set()
+    for model, x, copies in coordinates(problem, start):
+        recursion = Recursion(model, base, method, sync)
+        labels.add(model.label)
+        running += copies * averages(
+            recursion, steps, x1=x, b=sizes.b, I=sizes.I, B=sizes.B, times=times
+        )
+    return Moments(
+        sizes=sizes,
+        schedule=steps,
+        label=max(labels),
+        counts=_counts(method, sizes),
+        times=np.array(times, dtype=np.int64),
+        running=running,
+    )
+
+
+class Stability(NamedTuple):
+    """Growth of the second moments per round: the spectral radius of a round's map, minus 1."""
+
+    growth: float
+
+    @property
+    def stable(self) -> bool:
+        """Whether no second moment grows, up to rounding."""
+        return self.growth <= STABLE
+
+
+def stability(
+    model: LinearModel,
+    algorithm: str = "stem",
+    *,
+    b: float,
+    I: int,
+    eta: float | None = None,
+    a: float | None = None,
+    sync: str = "literal",
+    sync_batch: int = 1,
+    bounded: bool = True,
+) -> Stability:
+    """Return how the second moments of a linear model grow per round, whatever is added to them.
+
+    ``eta`` and ``a`` default to the constant phase of the theorem's schedule for the model's K and
+    L; FedAvg takes ``eta`` alone. Where curvatures differ, so do gradients at xbar, without bound;
+    Assumption 2 bounds that by zeta, and the noise by sigma. ``bounded`` therefore leaves both out
+    of STEM's term a g(x; xi), where they would feed back. Along a flat mean (mean H = 0) xbar is
+    then neutral and is not counted.
+
+    Raises
+    ------
+    UsageError
+        For bad input, or an eta without its a.
+    """
+    base = _base(algorithm)
+    b, I = real("b", b, minimum=1), whole("I", I)
+    if (eta is None) != (a is None) and base == "stem":
+        raise UsageError("eta and a belong together: give both, or neither for the theorem's.")
+    if eta is None:
+        theorem = Theorem(model.L, model.K, b, I)
+        eta, a = float(theorem.eta(0.0)), float(theorem.momentum(1.0))
+    method = ALGORITHMS[algorithm].make(sync, sync_batch)
+    recursion = Recursion(model, base, method, sync, bounded)
+    at = recursion.form.linear(2 if bounded and model.mean_gradient[0] == 0 else 1)
+    if len(at) == 0:
+        return Stability(0.0)
+    run = ConstantRun(recursion, real("eta", eta, positive=True), a or 0.0, b, I)
+    change = np.linalg.eigvals(run.round(1)[np.ix_(at, at)])
+    # |1 + z| - 1 without the cancellation
+    growth = (2 * change.real + abs(change) ** 2) / (1 + abs(1 + change))
+    return Stability(float(growth.max()))
+
+
+def steps_to(
+    recursion: Recursion,
+    epsilon: ArrayLike,
+    *,
+    eta: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    I: int,
+    B: ArrayLike,
+    x1: float,
+    doublings: int = 48,
+) -> Floats:
+    """Return T(epsilon) in iterations, whole rounds, for constant steps; arrays broadcast.
+
+    It is the last crossing among T = I 2^j refined by bisection, and infinite where the average is
+    still above epsilon, or not finite, after I 2^(doublings - 1) iterations.
+    """
+    epsilon, eta, a, b, B = np.broadcast_arrays(
+        *(np.asarray(v, dtype=np.float64) for v in (epsilon, eta, a, b, B))
+    )
+    run = ConstantRun(recursion, eta, a, b, I)
+    with np.errstate(over="ignore", invalid="ignore"):
+        start = recursion.first(x1, B)
+        state = apply(run.round(0), start)
+        rounds, within = np.ones(eta.shape), state[..., -1] <= epsilon * I
+        doubled = powers_of_two(run.round(1), doublings)
+        # above[j]: whether the average after 1 + 2^j rounds is above epsilon, or not a number
+        ends = [apply(R, state)[..., -1] for R in doubled]
+        above = [~(end <= epsilon * I * (1 + 2.0**j)) for j, end in enumerate(ends)]
+        last = np.full(eta.shape, -1)
+        for j, is_above in enumerate(above):
+            last[is_above] = j
+        for j in reversed(range(doublings)):
+            further = apply(doubled[j], state)
+            still_above = ~(further[..., -1] <= epsilon * I * (rounds + 2.0**j))
+            go = (j == last) | ((j < last) & still_above)
+            state = np.where(go[..., None], further, state)
+            rounds = np.where(go, rounds + 2.0**j, rounds)
+    found = np.where((last < 0) & within, 1.0, rounds + 1) * I
+    return np.where(last == doublings - 1, np.inf, found)
+
+
+def _base(algorithm: str) -> str:
+    """stem or fedavg, of which ``algorithm`` is a setting."""
+    base = ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)].base
+    if base not in VARIABLES:
+        raise UsageError(
+            f"exact moments of {algorithm} are not known: choose stem or fedavg, or simulate."
+        )
+    return base
+
+
+def _feasible(schedule: Schedule, T: int) -> None:
+    """Refuse a T that no counter holds, and one that would take months."""
+    if T > np.iinfo(np.int64).max:
+        raise UsageError(f"T is {T:.3g}, but it must be below 2^63 = 9.2e18: give a smaller T.")
+    if T - constant_until(schedule, T) > MOST_VARYING:
+        raise UsageError(
+            f"T is {T:.3g}, but the steps vary, and at most {MOST_VARYING:.0e} steps that vary are"
+            " followed: give a smaller T, or a b and I with constant steps (nu gives them)."
+        )
+
+
+def _facts(problem: Problem | LinearModel, x1: Any) -> tuple[float, float, Floats]:
+    """L and sigma as the schedule is told them, and the start."""
+    dim = 1 if isinstance(problem, LinearModel) else problem.dim
+    try:
+        start = np.asarray(x1, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"x1 is {x1!r:.60}, but it must be one finite number or {dim} of them (dim)."
+        ) from error
+    if start.shape not in ((), (dim,)) or not np.all(np.isfinite(start)):
+        raise UsageError(
+            f"x1 has shape {start.shape}, but it must be one finite number or {dim} of them (dim)."
+        )
+    start = np.broadcast_to(start, (dim,)).copy()
+    if isinstance(problem, LinearModel):
+        return problem.L, problem.noise_level, start
+    constants = problem.constants()
+    sigma = constants.sigma if math.isfinite(constants.sigma) else float(problem.dials["sigma"])
+    return constants.L, sigma, start
+
+
+def _counts(method: Algorithm, sizes: Sizes) -> Counts:
+    """What the run costs; the jumps are counted on one round and on the first."""
+    I, rounds = sizes.I, sizes.T // sizes.I
+    factors = [
+        sum(method.batch_factor(t, I) for t in {r * I + 1, (r + 1) * I}) - len({1, I})
+        for r in (0, 1)
+    ]
+    steps = sizes.T + factors[0] + (rounds - 1) * factors[1]
+    first = sizes.B if method.initial_batch else 0.0
+    vectors = method.vectors_per_round * rounds + method.initial_vectors
+    return Counts(
+        samples_per_worker=first + method.gradients_per_step * sizes.b * steps,
+        draws_per_worker=first + sizes.b * steps,
+        rounds=rounds,
+        exchanges=method.exchanges_per_round * rounds + min(method.initial_vectors, 1),
+        vectors_up=vectors,
+        vectors_down=vectors,
+    )

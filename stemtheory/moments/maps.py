@@ -1,0 +1,387 @@
+"""One step of an algorithm on a linear problem, as a map of all second moments.
+
+Workers that are alike are exchangeable, so a group of n of them is described by its mean z_g of
+(x, x_prev, d) and by how far its members are from that mean. With z = (1, z_1, ..., z_G) the state
+is E[z z'], the within-group covariance D_g of every group, and the running sum of
+E||grad f(xbar)||^2. A step z -> A z has A = A_0 + eta A_1 + a A_2, and independent noise whose
+variance is a quadratic form of the state: the map of the state is a polynomial in (eta, a) whose
+nine matrices are found once.
+
+Three things keep the digits of rates such as 1 - a with a = 1e-12 in powers of 1e12: maps are kept
+as *increments*, map minus identity; d is stored as its error e = d - grad f^(k)(x_prev), which
+follows e -> (1 - a) e + noise without a difference of large numbers; and groups are stored as their
+mean and the differences from it, as the mean of e is far smaller than what groups differ by.
+
+Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stemtheory.moments.linear_model import LinearModel
+from stemtheory.oracles.problem import Floats
+
+VARIABLES = {"stem": 3, "fedavg": 1}  # (x, x_prev, d) or (x)
+ROUNDING = 16 * np.finfo(float).eps  # of a product of three small matrices
+
+
+class Rows(NamedTuple):
+    """A step of one worker: its new variables, each a stack over (1, eta, a) of rows on z.
+
+    Noise enters the last variable: ``slope`` is what its factor L_n xi_1 multiplies, ``level`` what
+    s xi_2 does.
+    """
+
+    new: tuple[Floats, ...]
+    slope: Floats
+    level: tuple[float, float, float]
+
+
+class View(NamedTuple):
+    """A worker as seen in z: rows of its variables, of 1, and of their means over all workers."""
+
+    own: tuple[Floats, ...]
+    one: Floats
+    mean: tuple[Floats, ...]
+
+
+class Worker(NamedTuple):
+    """A worker's gradient H x + o; ``unlike`` and ``pull`` are set where A2 bounds the drift.
+
+    Then ``unlike`` = H - mean H and ``pull`` = 1 take what differs at xbar out of a g(x; xi).
+    """
+
+    H: float
+    o: float
+    unlike: float = 0.0
+    pull: float = 0.0
+
+
+def stem_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> Rows:
+    """Return STEM's step before x and d are averaged.
+
+    d_{t+1} = g(x_{t+1}) + (1 - a)(d_t - g(x_prev)),  x_{t+1} = x_t - eta d_t
+
+    Paper: Algorithm (Algo_DR-STORM_batch).
+    """
+    H, o, unlike, pull = worker
+    x, previous, d = view.own
+    zero = 0 * x
+    x_from, d_from = x, d
+    if synchronises and sync in ("average-first", "average-both"):
+        x_from, d_from = view.mean[0], view.mean[2]
+        previous = view.mean[0] if sync == "average-both" else previous
+    here = np.stack([x_from, -d_from, zero])
+    kept = d - H * previous - o * view.one
+    forgotten = kept + unlike * view.mean[0]
+    direction = np.stack([kept + H * x_from + o * view.one, -H * d_from, -forgotten])
+    slope = np.stack([x_from - previous, -d_from, previous - pull * view.mean[0]])
+    return Rows((here, here, direction), slope, (0.0, 0.0, 1.0))
+
+
+def fedavg_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> Rows:
+    """Return FedAvg's step before x is averaged: x_{t+1} = x_t - eta g(x_t).
+
+    Paper: Algorithm (Algo_FedAvg).
+    """
+    (x,), (H, o, *_) = view.own, worker
+    zero = 0 * x
+    return Rows((np.stack([x, -H * x - o * view.one, zero]),), np.stack([zero, x, zero]), (0, 1, 0))
+
+
+ROWS: dict[str, Callable[[View, Worker, str, bool], Rows]] = {
+    "stem": stem_rows,
+    "fedavg": fedavg_rows,
+}
+
+
+@dataclass(frozen=True)
+class StepMap:
+    """The map of the state: ``still`` without noise and ``noise`` of one sample, [3, 3, m, m]."""
+
+    still: Floats
+    noise: Floats
+
+    def increment(self, eta: ArrayLike, a: ArrayLike, samples: ArrayLike) -> Floats:
+        """Return map - identity, shape [..., m, m]; ``samples`` is b, or m b at a jump."""
+        eta, a, samples = np.broadcast_arrays(
+            *(np.asarray(v, dtype=np.float64) for v in (eta, a, samples))
+        )
+        powers = np.stack([np.ones_like(eta), eta, a], axis=-1)
+        pairs = powers[..., :, None] * powers[..., None, :]
+        flat = pairs.reshape(*eta.shape, 9)
+        m = self.still.shape[-1]
+        total = flat @ self.still.reshape(9, m * m)
+        total += (flat / samples[..., None]) @ self.noise.reshape(9, m * m)
+        return np.asarray(total.reshape(*eta.shape, m, m))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where what lies in the state: upper triangles of E[z z'] and of every D_g, then the sum."""
+
+    groups: int
+    variables: int
+    spread: tuple[int, ...]
+
+    @property
+    def N(self) -> int:
+        """Length of z."""
+        return 1 + self.groups * self.variables
+
+    @property
+    def covariance(self) -> dict[int, slice]:
+        """The slice of D_g in the state, for every group of more than one worker."""
+        size, start = _half(self.variables), _half(self.N)
+        return {
+            g: slice(start + i * size, start + (i + 1) * size) for i, g in enumerate(self.spread)
+        }
+
+    @property
+    def size(self) -> int:
+        """How many numbers the state has."""
+        return _half(self.N) + len(self.spread) * _half(self.variables) + 1
+
+    def linear(self, first: int) -> Any:
+        """Return the indices of E[z_i z_j], i and j from ``first`` on, and of all D_g."""
+        rows, _ = np.triu_indices(self.N)
+        inner = np.flatnonzero(rows >= first)
+        return np.concatenate([inner, np.arange(_half(self.N), self.size - 1)])
+
+    def view(self, g: int, shares: Floats) -> View:
+        """Return a worker of group g as its mean is seen in z."""
+        unit = np.eye(self.N)
+        own = [unit[self.place(h)] for h in range(self.groups)]
+        mean = sum(share * rows for share, rows in zip(shares, own, strict=True))
+        return View(tuple(own[g]), unit[0], tuple(mean))
+
+    def deviation_view(self) -> View:
+        """Return a worker's deviation from its group: means over workers are 0, and so is 1."""
+        unit = np.eye(self.variables)
+        zero = np.zeros(self.variables)
+        return View(tuple(unit), zero, (zero,) * self.variables)
+
+    def place(self, g: int) -> slice:
+        """Return where z_g lies in z."""
+        return slice(1 + g * self.variables, 1 + (g + 1) * self.variables)
+
+
+def layout(model: LinearModel, algorithm: str) -> Layout:
+    """Return the layout of the state."""
+    spread = tuple(g for g, group in enumerate(model.groups) if group.size > 1)
+    return Layout(len(model.groups), VARIABLES[algorithm], spread)
+
+
+def step_map(
+    model: LinearModel, algorithm: str, sync: str, synchronises: bool, *, bounded: bool = False
+) -> StepMap:
+    """Return the map of one step; ``sync`` is STEM's reading of the synchronisation.
+
+    ``bounded`` is for stability: positions are counted from xbar, which then stands alone in z[1],
+    and what Assumption 2 bounds at xbar, the differences (H_k - mean H) xbar and the noise L_n xbar
+    in STEM's term a g(x; xi), is left out: by the assumption it is a forcing and no feedback.
+
+    Paper: Ass: Unbiased_Var_Grad.
+    """
+    form, V = layout(model, algorithm), VARIABLES[algorithm]
+    rows_of, mean_H = ROWS[algorithm], model.mean_gradient[0]
+    averaged = _averaged(algorithm, sync) if synchronises else ()
+    into, back = basis(form, model, from_mean=bounded)
+    post = into @ _mean_post(form, model.shares, averaged)
+    after = np.diag([float(v not in averaged) for v in range(V)])
+    m, half = form.size, _half(form.N)
+    still, noise = np.zeros((3, 3, m, m)), np.zeros((3, 3, m, m))
+    A = np.zeros((3, form.N, form.N))
+    A[0, 0, 0] = 1
+    for g, (H, o, size) in enumerate(model.groups):
+        worker = Worker(H, o, H - mean_H, 1.0) if bounded else Worker(H, o)
+        rows = rows_of(form.view(g, model.shares), worker, sync, synchronises)
+        A[:, form.place(g)] = np.stack(rows.new, axis=1)
+        variance = _variance(form, rows._replace(slope=rows.slope @ back), model)
+        if g in form.covariance:
+            own = form.covariance[g]
+            apart = rows_of(form.deviation_view(), Worker(H, 0.0), sync, synchronises)
+            inward, outward = _deviation_basis(V, H)
+            moved = inward @ after @ np.stack(apart.new, axis=1) @ outward
+            still[:, :, own, own] = _congruence(moved)
+            variance[:, :, own] = model.noise_slope**2 * _form(apart.slope @ outward)
+            received = _half_outer((inward @ after)[:, -1]) * (1 - 1 / size)
+            noise[:, :, own] += received[:, None] * variance[:, :, None, :]
+        received = _half_outer(post[:, form.place(g).stop - 1]) / size
+        noise[:, :, :half] += received[:, None] * variance[:, :, None, :]
+    still[:, :, :half, :half] = _congruence(_without_rounding(post, A, back))
+    still[0, 0] -= np.eye(m)
+    still[0, 0, -1] = gradient_form(form, model)
+    return StepMap(still, noise)
+
+
+def basis(form: Layout, model: LinearModel, *, from_mean: bool = False) -> tuple[Floats, Floats]:
+    """Return the change of z from d to e = d - H x_prev - o, and its inverse.
+
+    The first group then stands for the mean over all workers and the others for how far they are
+    from it: e_g is as large as zeta, and its mean, of which E||grad f||^2 is made, may be 1e-6.
+    With ``from_mean`` positions are counted from xbar first instead, and xbar itself is z[1].
+    """
+    centre, error = np.eye(form.N), np.eye(form.N)
+    for g, (H, o, _) in enumerate(model.groups):
+        at = form.place(g)
+        if from_mean:
+            ends = [form.place(h).start for h in range(form.groups)]
+            centre[at.start : max(at.stop - 1, at.start + 1), ends] -= model.shares
+        if form.variables == 3:
+            error[at.stop - 1, [0, at.stop - 2]] = -o, -H
+    if from_mean:
+        centre[1] = 0
+        centre[1, [form.place(h).start for h in range(form.groups)]] = model.shares
+    # the inverse of ``error`` only flips signs: exact
+    restore = 2 * np.eye(form.N) - error
+    if from_mean:
+        return error @ centre, np.linalg.inv(centre) @ restore
+    into, back = _means_and_differences(form, model.shares)
+    return into @ error, restore @ back
+
+
+def _means_and_differences(form: Layout, shares: Floats) -> tuple[Floats, Floats]:
+    """The change of z_1, ..., z_G to their mean and z_g - mean (g > 1), and its inverse."""
+    mixed, apart = np.eye(form.groups), np.eye(form.groups)
+    mixed[1:] -= shares
+    mixed[0] = shares
+    apart[:, 0] = 1
+    apart[0, 1:] = -shares[1:] / shares[0]
+    into, back = np.eye(form.N), np.eye(form.N)
+    into[1:, 1:], back[1:, 1:] = (np.kron(m, np.eye(form.variables)) for m in (mixed, apart))
+    return into, back
+
+
+def _without_rounding(into: Floats, A: Floats, back: Floats) -> Floats:
+    """into A back, where what is 0 but for rounding is 0: the mean must not see the differences."""
+    scale = abs(into) @ abs(A) @ abs(back)
+    product = into @ A @ back
+    return np.asarray(np.where(abs(product) > ROUNDING * scale, product, 0.0))
+
+
+def gradient_form(form: Layout, model: LinearModel) -> Floats:
+    """Return the row of the state that is E||grad f(xbar)||^2."""
+    H, o = model.mean_gradient
+    gradient = np.zeros(form.N)
+    gradient[0] = o
+    for g, share in enumerate(model.shares):
+        gradient[form.place(g).start] = H * share
+    gradient = gradient @ basis(form, model)[1]
+    row = np.zeros(form.size)
+    row[: _half(form.N)] = np.kron(gradient, gradient) @ _duplication(form.N)
+    return row
+
+
+def first_state(model: LinearModel, algorithm: str, x1: float, B: ArrayLike) -> Floats:
+    """Return the state at t = 1, shape [..., m]: x_1 common, d_1 a mean of B samples per worker."""
+    form = layout(model, algorithm)
+    samples = np.asarray(B, dtype=np.float64)
+    H, o = model.mean_gradient
+    own = [x1] if algorithm == "fedavg" else [x1, x1, H * x1 + o]
+    z = basis(form, model)[0] @ np.concatenate([[1.0], np.tile(own, form.groups)])
+    state = np.zeros((*samples.shape, form.size))
+    state[..., : _half(form.N)] = _half_outer(z)
+    if algorithm == "stem":
+        d = np.zeros(form.N)
+        d[3::3] = 1
+        d = basis(form, model)[0] @ d
+        variance = (model.noise_slope * x1) ** 2 + model.noise_level**2
+        state[..., : _half(form.N)] += variance / (samples[..., None] * model.K) * _half_outer(d)
+    return state
+
+
+def compose(later: Floats, earlier: Floats) -> Floats:
+    """Return the increment of (1 + later)(1 + earlier)."""
+    return np.asarray(later + earlier + later @ earlier)
+
+
+def powers_of_two(increment: Floats, count: int) -> list[Floats]:
+    """Return the increments of the 1st, 2nd, 4th, ... power, ``count`` of them."""
+    found = [increment]
+    while len(found) < count:
+        found.append(compose(found[-1], found[-1]))
+    return found
+
+
+def power(increment: Floats, n: int) -> Floats:
+    """Return the increment of the n-th power, n >= 0."""
+    total = np.zeros_like(increment)
+    while n:
+        if n & 1:
+            total = compose(increment, total)
+        n >>= 1
+        if n:
+            increment = compose(increment, increment)
+    return total
+
+
+def _averaged(algorithm: str, sync: str) -> tuple[int, ...]:
+    """The variables that are averaged at a synchronisation, and then equal in all workers."""
+    if algorithm == "fedavg":
+        return (0,)
+    return (0, 2) if sync == "literal" else (0, 1, 2)
+
+
+def _mean_post(form: Layout, shares: Floats, averaged: tuple[int, ...]) -> Floats:
+    """The averaging as a matrix on z."""
+    post = np.eye(form.N)
+    for v in averaged:
+        at = 1 + v + form.variables * np.arange(form.groups)
+        post[np.ix_(at, at)] = shares
+    return post
+
+
+def _deviation_basis(V: int, H: float) -> tuple[Floats, Floats]:
+    """The same change from d to e, for a deviation from the group's mean."""
+    into = np.eye(V)
+    if V == 3:
+        into[2, 1] = -H
+    return into, 2 * np.eye(V) - into
+
+
+def _variance(form: Layout, rows: Rows, model: LinearModel) -> Floats:
+    """The variance of one sample's noise as a row of the state, [3, 3, m], without D_g's part."""
+    found = np.zeros((3, 3, form.size))
+    found[:, :, : _half(form.N)] = model.noise_slope**2 * _form(rows.slope)
+    found[:, :, 0] += model.noise_level**2 * np.outer(rows.level, rows.level)
+    return found
+
+
+def _form(rows: Floats) -> Floats:
+    """Quadratic forms r_i' M r_j of a stack of rows, as rows on the upper triangle of M."""
+    n = rows.shape[-1]
+    full = rows[:, None, :, None] * rows[None, :, None, :]
+    return np.asarray(full.reshape(3, 3, n * n) @ _duplication(n))
+
+
+def _congruence(A: Floats) -> Floats:
+    """M -> A_i M A_j' on upper triangles, [3, 3, half, half]; only the sum over (i, j) is used."""
+    n = A.shape[-1]
+    full = np.einsum("ipq,jrs->ijprqs", A, A).reshape(3, 3, n * n, n * n)
+    rows, columns = np.triu_indices(n)
+    return np.asarray(full[:, :, rows * n + columns] @ _duplication(n))
+
+
+def _duplication(n: int) -> Floats:
+    """The matrix that makes a full symmetric matrix of its upper triangle."""
+    rows, columns = np.triu_indices(n)
+    D = np.zeros((n * n, len(rows)))
+    D[rows * n + columns, np.arange(len(rows))] = 1
+    D[columns * n + rows, np.arange(len(rows))] = 1
+    return D
+
+
+def _half_outer(z: Floats) -> Any:
+    rows, columns = np.triu_indices(len(z))
+    return z[rows] * z[columns]
+
+
+def _half(n: int) -> int:
+    return n * (n + 1) // 2

@@ -1,0 +1,1 @@
+"""What a problem is: a loss, its gradient oracle, its dials, its constants with witnesses."""

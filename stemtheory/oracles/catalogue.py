@@ -1,0 +1,144 @@
+"""Finds entries of problems/, figures/ and sweeps/ by name; a user's own is package.module:NAME."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from stemtheory.oracles.problem import Problem
+from stemtheory.runtime.errors import UsageError, choice, whole
+
+DIM = 8  # where none is given and the problem is free to choose
+MOST_NUMBERS = 10**9  # K dim of a problem: 8 GB for each array of its state
+
+
+def names(folder: str, *, data: bool = False) -> list[str]:
+    """Return the names of the entries of one catalogue folder, sorted.
+
+    ``problems`` and ``figures`` hold one Python module per entry, ``sweeps`` one TOML file.
+    Problems on data sets, which may be missing and whose constants are only estimated, are left
+    out unless ``data``; they can be loaded by name all the same.
+    """
+    package = importlib.import_module(f"stemtheory.{folder}")
+    if folder == "sweeps":
+        return sorted(p.stem for root in package.__path__ for p in Path(root).glob("*.toml"))
+    modules = (module.name for module in pkgutil.iter_modules(package.__path__))
+    found = sorted(name for name in modules if not name.startswith("_"))
+    if folder == "problems" and not data:
+        return [name for name in found if not needs_data(name)]
+    return found
+
+
+def needs_data(name: str) -> bool:
+    """Return whether a problem of the catalogue is about a data set that may not be there."""
+    entry = importlib.import_module(f"stemtheory.problems.{name}").ENTRY
+    return bool(getattr(entry, "needs_data", False))
+
+
+def problem_entry(name: str) -> Any:
+    """Return the entry that makes a problem: ``NAME(K, dim, **dials)``.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, or a ``package.module:NAME`` that cannot be imported.
+    """
+    if ":" in name:
+        return user_entry(name)
+    choice("problem", name, names("problems", data=True))
+    return importlib.import_module(f"stemtheory.problems.{name}").ENTRY
+
+
+def load_problem(name: str, K: int = 4, dim: int | None = None, **dials: Any) -> Problem:
+    """Return the problem called ``name`` with K workers in ``dim`` dimensions (8 unless given).
+
+    The dim of a problem on real data follows from these; given all the same, it must be that.
+
+    Dials: L, sigma, zeta, noise, heterogeneity, curvature, noise_smoothness, noise_frequency,
+    het_frequency, het_phase, modulation, spectrum, rotate, slack, and the entry's own. A user's
+    own object that is a problem already keeps its own K and dim, and has no dials.
+
+    Raises
+    ------
+    UsageError
+        For unknown names and dials, for dials that do not add up, and for a user's own entry that
+        makes no problem.
+    """
+    entry = problem_entry(name)
+    dim = usual_dim(entry) if dim is None else whole("dim", dim)
+    if (numbers := whole("K", K) * (dim or 1)) > MOST_NUMBERS:
+        raise UsageError(
+            f"K = {K} workers in dim = {dim or 1} are {numbers:.1e} numbers, but at most"
+            f" {MOST_NUMBERS:.0e} are held: lower K or dim."
+        )
+    try:
+        return make_problem(entry, name, K, dim, **dials)
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as error:
+        if ":" not in name:
+            raise
+        raise UsageError(
+            f"{name} makes no problem with K = {K} and dim = {dim} ({_reason(error)}):"
+            " let NAME be a problem, or a callable of (K, dim, **dials) that returns one."
+        ) from error
+
+
+def usual_dim(entry: Any) -> int | None:
+    """Return the dim of an entry's problem where none is given; None where data settle it."""
+    return None if getattr(entry, "needs_data", False) else DIM
+
+
+def make_problem(entry: Any, name: object, K: int, dim: int | None, **dials: Any) -> Problem:
+    """Return what an entry makes, or the entry itself where it is a problem already.
+
+    Raises
+    ------
+    UsageError
+        If a part of the protocol is missing, or dials are given to a problem that has none.
+    """
+    ready = not callable(entry) or (hasattr(entry, "evaluate") and not isinstance(entry, type))
+    made = entry if ready else entry(K, dim, **dials)
+    wanted = [member for member in vars(Problem) if not member.startswith("_")]
+    missing = [member for member in wanted if not hasattr(made, member)]
+    if missing:
+        raise UsageError(
+            f"{name} is no problem, it lacks {', '.join(sorted(missing))}:"
+            " see stemtheory.oracles.problem.Problem, or build a separable loss with Family."
+        )
+    if ready and dials:
+        raise UsageError(
+            f"{name} is a problem already, but {', '.join(dials)} was given: leave it out, or make"
+            " NAME a callable of (K, dim, **dials)."
+        )
+    problem: Problem = made
+    return problem
+
+
+def user_entry(name: str) -> Any:
+    """Return the object NAME of ``package.module:NAME``; the current folder is looked in first.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be imported, whatever its code raises.
+    """
+    module_name, _, attribute = name.partition(":")
+    try:
+        here = str(Path.cwd())
+        if here not in sys.path:  # a user's own module lies where the user is
+            sys.path.insert(0, here)
+        return getattr(importlib.import_module(module_name), attribute)
+    except (Exception, SystemExit) as error:
+        raise UsageError(
+            f"{name} cannot be loaded ({_reason(error)}): give package.module:NAME of an importable"
+            " module."
+        ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return what a user's own code raised, in words."""
+    return f"{type(error).__name__}: {error}"

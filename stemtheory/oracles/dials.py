@@ -1,0 +1,292 @@
+"""The arithmetic of the dials: from targets L, sigma, zeta to a problem that meets them exactly.
+
+Every constant hangs on one identity,
+
+    L^2 = (c + Z)^2 + L_n^2,
+
+with c the peak curvature of the common f, Z that of the heterogeneity and L_n the mean-squared
+smoothness of the noise. Any consistent subset may be given; what is missing takes its default or
+follows, and what does not add up is refused with the arithmetic shown.
+
+Paper: Assumption (Ass: Lip_Smoothness).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES
+from stemtheory.oracles.noise import NOISES
+from stemtheory.runtime.errors import UsageError, choice, real, truth, whole
+
+ROUNDING = 1e-9  # relative: two ways to state one dial may differ by this much
+LARGEST = 1e100  # of L: the step sizes take its cube
+
+
+@dataclass(frozen=True)
+class Dials:
+    """Dials that add up. ``attained`` is the L that the parts reach; L may be larger with slack."""
+
+    L: float
+    sigma: float
+    zeta: float
+    curvature: float
+    noise_smoothness: float
+    het_curvature: float
+    noise_frequency: float
+    het_frequency: float
+    het_phase: float
+    noise: str
+    heterogeneity: str
+    modulation: float
+    spectrum: float
+    rotate: bool
+    attained: float
+
+
+def resolve_dials(
+    K: int,
+    dim: int,
+    *,
+    L: float | None = None,
+    sigma: float = 0.5,
+    zeta: float | None = None,
+    noise: str = "phase",
+    heterogeneity: str = "sinusoid",
+    curvature: float | None = None,
+    noise_smoothness: float | None = None,
+    noise_frequency: float | None = None,
+    het_frequency: float | None = None,
+    het_phase: float = 0.0,
+    modulation: float = 0.5,
+    spectrum: float = 1.0,
+    rotate: bool = False,
+    slack: bool = False,
+) -> Dials:
+    """Return the full set of dials; units as in the paper (gradients per unit of x).
+
+    Raises
+    ------
+    UsageError
+        For values out of range and for sets that do not add up.
+    """
+    K, dim = whole("K", K), whole("dim", dim)
+    noise = choice("noise", noise, NOISES)
+    _refuse_idle_waves(noise, heterogeneity, noise_frequency, het_frequency, het_phase)
+    sigma = real("sigma", sigma, minimum=0)
+    modulation = real("modulation", modulation, positive=True)
+    if modulation > 1:
+        raise UsageError(f"modulation is {modulation:g}, but it must lie in (0, 1]: lower it.")
+    spectrum = real("spectrum", spectrum, minimum=1)
+    zeta, heterogeneity = resolve_zeta(
+        K, zeta, choice("heterogeneity", heterogeneity, HETEROGENEITIES)
+    )
+    given = _Given(
+        L=_optional("L", L, positive=True),
+        c=_optional("curvature", curvature, positive=True),
+        L_n=_noise_smoothness(noise, sigma, dim, modulation, noise_smoothness, noise_frequency),
+        Z=_het_curvature(heterogeneity, zeta, dim, het_frequency),
+        wavy_noise=NOISES[noise].smooth and (sigma > 0 or not NOISES[noise].bounded),
+        wavy_het=heterogeneity == "sinusoid" and zeta > 0,
+    )
+    L_out, c, Z, L_n = _split(given, truth("slack", slack))
+    _refuse_flat_waves(noise, sigma, zeta, given, Z, L_n)
+    frequency = NOISES[noise].frequency(sigma, L_n, dim, modulation) if sigma > 0 else 0.0
+    return Dials(
+        L=L_out,
+        sigma=sigma,
+        zeta=zeta,
+        curvature=c,
+        noise_smoothness=L_n,
+        het_curvature=Z,
+        noise_frequency=frequency,
+        het_frequency=2 * math.sqrt(dim) * Z / zeta if given.wavy_het else 0.0,
+        het_phase=real("het_phase", het_phase),
+        noise=noise,
+        heterogeneity=heterogeneity,
+        modulation=modulation,
+        spectrum=spectrum,
+        rotate=truth("rotate", rotate),
+        attained=math.hypot(c + Z, L_n),
+    )
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What the user fixed (None: free) and which parts can carry curvature at all."""
+
+    L: float | None
+    c: float | None
+    L_n: float | None
+    Z: float | None
+    wavy_noise: bool
+    wavy_het: bool
+
+
+def _split(given: _Given, slack: bool) -> tuple[float, float, float, float]:
+    """Return (L, c, Z, L_n) with L^2 = (c + Z)^2 + L_n^2, or L larger than that with slack."""
+    Z = given.Z if given.wavy_het else 0.0
+    L_n = given.L_n if given.wavy_noise else 0.0
+    c = given.c
+    if c is not None and Z is not None and L_n is not None:
+        return _check_sum(given.L, c, Z, L_n, slack), c, Z, L_n
+    if c is not None and Z is not None:  # only the noise is free: what L leaves, or an equal share
+        L_n = c + Z if given.L is None else _leg(given.L, c + Z, "c + Z")
+        return math.hypot(c + Z, L_n) if given.L is None else given.L, c, Z, L_n
+    L = 1.0 if given.L is None else given.L
+    L_n = L / math.sqrt(2) if L_n is None else L_n
+    L_f = _leg(L, L_n, "L_n")
+    if c is None and Z is None:
+        c = Z = L_f / 2
+    elif c is None and Z is not None:
+        c = L_f - Z
+    elif c is not None and Z is None:
+        Z = L_f - c
+    if c is None or Z is None or c <= 0 or Z < 0:
+        raise UsageError(
+            f"the dials do not add up: L_f = sqrt(L^2 - L_n^2) = {L_f:.6g} (L = {L:.6g},"
+            f" L_n = {L_n:.6g}) leaves c = {_shown(c)}, Z = {_shown(Z)}, but c > 0 and Z >= 0 are"
+            " needed: raise L, or lower curvature, het_frequency or noise_smoothness."
+        )
+    return L, c, Z, L_n
+
+
+def _check_sum(L: float | None, c: float, Z: float, L_n: float, slack: bool) -> float:
+    """Return L where all parts are fixed: derived, or declared and not below what they reach."""
+    attained = math.hypot(c + Z, L_n)
+    if L is None or math.isclose(L, attained, rel_tol=ROUNDING):
+        return attained if L is None else L
+    arithmetic = (
+        f"sqrt((c + Z)^2 + L_n^2) = sqrt(({c:.6g} + {Z:.6g})^2 + {L_n:.6g}^2) = {attained:.6g}"
+    )
+    if L < attained:
+        raise UsageError(
+            f"L is {L:.6g}, but {arithmetic} is larger: raise L or lower one of the parts."
+        )
+    if not slack:
+        raise UsageError(
+            f"L is {L:.6g}, but the parts only reach {arithmetic}: leave L out to derive it,"
+            " or set slack=true to declare a larger L as an upper bound."
+        )
+    return L
+
+
+def _leg(hypotenuse: float, leg: float, name: str) -> float:
+    """Return the other leg of a right triangle: sqrt(L^2 - leg^2)."""
+    if leg > hypotenuse * (1 + ROUNDING):
+        raise UsageError(
+            f"{name} is {leg:.6g}, but it must not exceed L = {hypotenuse:.6g}"
+            f" (L^2 = (c + Z)^2 + L_n^2): lower {name} or raise L."
+        )
+    if hypotenuse > LARGEST:
+        raise UsageError(f"L is {hypotenuse:.6g}, but it must be at most {LARGEST:g}: lower L.")
+    return math.sqrt(max(hypotenuse**2 - leg**2, 0.0))
+
+
+def resolve_zeta(K: int, zeta: float | None, heterogeneity: str) -> tuple[float, str]:
+    """Return zeta (default 1, or 0 where there is nothing to differ) and the model used."""
+    if zeta is None:
+        zeta = 0.0 if K == 1 or heterogeneity == "none" else 1.0
+    zeta = real("zeta", zeta, minimum=0)
+    if zeta > 0 and K == 1:
+        raise UsageError(
+            f"zeta is {zeta:g} with K = 1, but one worker cannot differ from itself:"
+            " set zeta=0 or K=2 or more."
+        )
+    if zeta > 0 and heterogeneity == "none":
+        raise UsageError(
+            f"zeta is {zeta:g} with heterogeneity none, but it must be 0 there:"
+            " choose tilt or sinusoid, or set zeta=0."
+        )
+    return zeta, heterogeneity if zeta > 0 else "none"
+
+
+def _noise_smoothness(
+    noise: str,
+    sigma: float,
+    dim: int,
+    modulation: float,
+    smoothness: float | None,
+    frequency: float | None,
+) -> float | None:
+    """Return L_n as given directly or through its frequency; None if neither was given."""
+    model = NOISES[noise]
+    L_n = _optional("noise_smoothness", smoothness)
+    w = _optional("noise_frequency", frequency)
+    if L_n and not model.smooth:
+        raise UsageError(
+            f"noise_smoothness is {L_n:g}, but {noise} noise has L_n = 0: choose phase,"
+            " modulated or multiplicative noise, or leave it out."
+        )
+    if L_n and sigma == 0 and model.bounded:
+        raise UsageError(
+            f"noise_smoothness is {L_n:g} with sigma = 0, but no noise has no slope:"
+            " set sigma above 0 or leave noise_smoothness out."
+        )
+    if w is None:
+        return L_n
+    derived = model.smoothness(sigma, w, dim, modulation)
+    if L_n is not None and not math.isclose(L_n, derived, rel_tol=ROUNDING):
+        raise UsageError(
+            f"noise_smoothness is {L_n:.6g}, but noise_frequency {w:.6g} means {derived:.6g}:"
+            " give one of the two."
+        )
+    return derived
+
+
+def _het_curvature(
+    heterogeneity: str, zeta: float, dim: int, frequency: float | None
+) -> float | None:
+    w = _optional("het_frequency", frequency, positive=True)
+    if w is None or heterogeneity != "sinusoid":
+        return None
+    return zeta * w / (2 * math.sqrt(dim))
+
+
+def _refuse_flat_waves(
+    noise: str, sigma: float, zeta: float, given: _Given, Z: float, L_n: float
+) -> None:
+    """Refuse waves of frequency 0: they would not attain sigma or zeta."""
+    if given.wavy_het and Z == 0:
+        raise UsageError(
+            f"zeta is {zeta:g} with sinusoid, but the dials leave no curvature Z for it"
+            " (c = L_f): lower curvature, or choose heterogeneity tilt."
+        )
+    if noise == "modulated" and sigma > 0 and L_n == 0:
+        raise UsageError(
+            "noise_smoothness is 0 with modulated noise, but then sigma is not attained:"
+            " raise noise_smoothness or choose additive noise."
+        )
+
+
+def _refuse_idle_waves(
+    noise: str,
+    heterogeneity: str,
+    noise_frequency: float | None,
+    het_frequency: float | None,
+    het_phase: float,
+) -> None:
+    """Refuse dials of waves that the chosen models do not have: they would change nothing."""
+    if noise_frequency and noise in ("additive", "multiplicative"):
+        raise UsageError(
+            f"noise_frequency is {noise_frequency}, but {noise} noise has no wave: leave it out, or"
+            " choose phase or modulated noise."
+        )
+    idle = {"het_frequency": het_frequency, "het_phase": het_phase}
+    for name, value in idle.items():
+        if value and heterogeneity in ("none", "tilt"):
+            raise UsageError(
+                f"{name} is {value}, but heterogeneity {heterogeneity} has no wave: leave it out,"
+                " or choose sinusoid."
+            )
+
+
+def _optional(name: str, value: float | None, *, positive: bool = False) -> float | None:
+    if value is None:
+        return None
+    return real(name, value, minimum=None if positive else 0, positive=positive)
+
+
+def _shown(value: float | None) -> str:
+    return "free" if value is None else f"{value:.6g}"

@@ -1,0 +1,120 @@
+"""What a problem is: a loss, its gradient oracle, and the constants the theorems speak of.
+
+A problem evaluates its oracle at a point once (``evaluate``) and combines the result with a
+minibatch (``sample``): the same minibatch can be used at two points, which is what makes the
+two-sided momentum of STEM work, and a point is never evaluated twice.
+
+Paper: eq. (Eq: Problem), Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unbiased_Var_Grad).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stemtheory.runtime.backend import Backend
+
+Exactness = Literal["unbounded"] | bool
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The constants of the paper's assumptions, and f* and the gap f(x_1) - f*.
+
+    ``exact`` says of each name whether it is attained (true), an upper bound (false; a lower bound
+    for f_star) or infinite ("unbounded").
+    """
+
+    L: float
+    sigma: float
+    zeta: float
+    f_star: float
+    gap: float
+    exact: Mapping[str, Exactness] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Where a constant is attained, in closed form.
+
+    ``points`` has shape (n, dim): two points for L, one for sigma, zeta and f_star, one for a
+    direction of negative curvature. ``workers`` are the workers compared.
+    """
+
+    constant: str
+    points: Floats
+    workers: tuple[int, ...]
+    how: str
+
+
+class Problem(Protocol):
+    """A loss f = (1/K) sum_k f^(k) on R^dim with a stochastic gradient oracle per worker."""
+
+    @property
+    def name(self) -> str:
+        """The catalogue name."""
+
+    @property
+    def K(self) -> int:
+        """How many workers."""
+
+    @property
+    def dim(self) -> int:
+        """Length of x."""
+
+    @property
+    def nonconvex(self) -> bool:
+        """Whether f has a direction of negative curvature somewhere."""
+
+    @property
+    def separable(self) -> bool:
+        """Whether coordinates do not interact, so that compiled kernels apply."""
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the oracle draws anything."""
+
+    @property
+    def dials(self) -> Mapping[str, Any]:
+        """The settings that define this problem, as JSON-ready values."""
+
+    def constants(self, start: Floats | None = None) -> Constants:
+        """Return the constants; the gap is f(start) - f*, or its supremum without a start."""
+
+    def witnesses(self) -> tuple[Witness, ...]:
+        """Return a witness of every exact constant."""
+
+    def place(self, backend: Backend, dtype: np.dtype[Any]) -> Self:
+        """Return the same problem with its arrays on the backend's device, in ``dtype``."""
+
+    def value(self, x: Any) -> Any:
+        """Return f(x): shape [..., dim] to [...]."""
+
+    def full_gradient(self, x: Any) -> Any:
+        """Return grad f(x): shape [..., dim] to [..., dim]."""
+
+    def gradient(self, x: Any) -> Any:
+        """Return grad f^(k)(x_k) for every worker: shape [..., K, dim] to the same."""
+
+    def draw(self, stream: Any, shape: tuple[int, ...], b: float, dtype: np.dtype[Any]) -> Any:
+        """Return minibatches of b samples for every leading index: shape [*shape, K, ...]."""
+
+    def evaluate(self, x: Any) -> Any:
+        """Return all that ``sample`` needs to know of the points x, shape [..., K, dim]."""
+
+    def sample(self, evaluation: Any, minibatch: Any) -> Any:
+        """Return the minibatch gradients, shape [..., K, dim], at the points evaluated."""
+
+    def stochastic_gradient(self, x: Any, minibatch: Any) -> Any:
+        """Return the minibatch gradients at x, shape [..., K, dim]."""
+
+    def noise_variance(self, x: Any) -> Any:
+        """Return E||noise||^2 of one sample per worker at x: shape [..., K, dim] to [..., K]."""
+
+    def noise_change(self, x: Any, y: Any, keep: float = 1.0) -> Any:
+        """Return E||n(x) - keep n(y)||^2 of one sample per worker: shape [..., K]."""

@@ -1,0 +1,142 @@
+"""The sweeps of a report: those that fit into its budget, run or resumed, as tables.
+
+Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from stemtheory.experiment.design.spec import Spec, load_spec
+from stemtheory.experiment.execute.forecast import weight
+from stemtheory.experiment.store import tables
+from stemtheory.experiment.sweep import SweepResult, run_sweep
+from stemtheory.oracles import catalogue
+from stemtheory.report.drawing import writable_folder
+from stemtheory.report.manifest import Manifest, key_of
+from stemtheory.report.pages import Column, Section, Table, download
+
+BUDGET = {"quick": 60.0, "full": 1800.0}  # predicted seconds on a machine of speed 1
+ROOTS = ("stemtheory.experiment", "stemtheory.report.report_sweeps")
+FITS = (
+    *(Column(n, False) for n in ("fit", "of", "against")),
+    *(Column(n) for n in ("exponent", "95% low", "95% high", "theory")),
+    *(Column(n, False) for n in ("verdict", "reason")),
+)
+Result = Mapping[str, Any]
+
+
+def every_sweep(
+    mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
+) -> tuple[list[Result], list[str]]:
+    """Return the result of every sweep within the budget, cheapest first, and who is left out.
+
+    A sweep that was cut short goes on from its store; one whose code or file has changed since is
+    run anew.
+    """
+    planned = sorted((predicted(name, mode), name) for name in catalogue.names("sweeps"))
+    spent, results, left_out = 0.0, [], []
+    for seconds, name in planned:
+        spent += seconds
+        if spent > BUDGET[mode]:
+            left_out.append(name)
+            continue
+        results.append(one_sweep(name, mode, folder, manifest, progress))
+    return results, left_out
+
+
+def predicted(name: str, mode: str) -> float:
+    """Return the seconds that the cost model predicts: the same wherever numba is."""
+    plan = run_sweep(load_spec(name, mode), store=Path("no such store"), dry_run=True)
+    cells = {point.cell.id: point.cell for point in plan.points}
+    return sum(weight(cell) for cell in cells.values())
+
+
+def one_sweep(
+    name: str, mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
+) -> Result:
+    """Return what a report says of one sweep; its cells lie in ``sweeps/NAME-MODE.sqlite``."""
+    spec = load_spec(name, mode)
+    part, key = f"sweep {name}", key_of(ROOTS, mode, spec)
+    kept: Result | None = manifest.kept(part, key)
+    if kept is not None:
+        progress(f"sweep {name}: as before")
+        return kept
+    progress(f"sweep {name}: running")
+    place = writable_folder(folder / "sweeps")
+    store = place / f"{name}-{mode}.sqlite"
+    if not manifest.begin(part, key):
+        for old in place.glob(f"{store.name}*"):
+            old.unlink()
+    found = run_sweep(spec, store=store)
+    csv = place / f"{name}-{mode}.csv"
+    tables.export(_records(found), csv)
+    result = described(spec, found, csv.relative_to(folder).as_posix())
+    manifest.done(part, key, result, [csv])
+    return result
+
+
+def store_of(name: str, mode: str, folder: Path) -> Path | None:
+    """Return the store of a sweep that this report has run, None if it has not."""
+    store = folder / "sweeps" / f"{name}-{mode}.sqlite"
+    return store if name and store.is_file() else None
+
+
+def _records(found: SweepResult) -> list[dict[str, Any]]:
+    """Return the points without the times that they took: the same table on every run."""
+    records = tables.point_records(found.points, found.results)
+    return [{k: v for k, v in r.items() if not k.endswith("_seconds")} for r in records]
+
+
+def described(spec: Spec, found: SweepResult, csv: str) -> Result:
+    """Return the part of a sweep's document that does not change from run to run."""
+    document = found.document()
+    cells = ("cells_total", "cells_failed", "cells_diverged")
+    counts = ("name", "points", *cells, "may_diverge", "fits")
+    return {"summary": spec.summary, "csv": csv} | {k: document[k] for k in counts}
+
+
+def section(results: list[Result], left_out: list[str], mode: str, folder: Path) -> Section:
+    """Return the section on the sweeps."""
+    body = [_one(result, folder) for result in results]
+    if left_out:
+        names = ", ".join(f"stemtheory sweep {name} --{mode}" for name in left_out)
+        body.append(f"<p>Left out, since they take longer: <code>{html.escape(names)}</code>.</p>")
+    return Section("sweeps", "Sweeps", "\n".join(body) or "<p>There is none.</p>")
+
+
+def _one(result: Result, folder: Path) -> str:
+    text = (
+        f"{result['points']} points, {result['cells_total']} cells, of which"
+        f" {result['cells_failed'] or 'none'} failed and"
+        f" {result['cells_diverged'] or 'none'} diverged."
+    )
+    fits = fit_table(result)
+    return (
+        f"<h3>{html.escape(result['name'])}</h3><p>{html.escape(result['summary'])}. {text}"
+        f" {download(folder / result['csv'])}</p>{fits.html() if fits.rows else ''}"
+    )
+
+
+def fit_table(result: Result) -> Table:
+    """Return the fits of a sweep as a table."""
+    rows = []
+    for fit in result["fits"]:
+        low, high = fit["ci95"] or (None, None)
+        numbers = (fit["exponent"], low, high, fit["theory"])
+        rows.append((fit["name"], fit["y"], fit["x"], *numbers, fit["verdict"], fit["reason"]))
+    note = "Exponents of log-log lines; 95 % intervals. Theory is the exponent of the theorem."
+    return Table(f"Fits of the sweep {result['name']}", note, FITS, tuple(rows))
+
+
+def unexpected(results: list[Result]) -> list[dict[str, Any]]:
+    """Return the sweeps that have failed cells, or cells that diverged and must not."""
+    bad = ("cells_failed", "cells_diverged")
+    return [
+        {"sweep": r["name"]} | {name: r[name] for name in bad}
+        for r in results
+        if r["cells_failed"] or (r["cells_diverged"] and not r["may_diverge"])
+    ]

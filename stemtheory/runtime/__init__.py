@@ -1,0 +1,1 @@
+"""What every room uses: errors, arrays, backends, streams of random numbers, files."""

@@ -1,0 +1,1 @@
+"""Step sizes and momenta by name, and the trade-off curves of (b, I)."""

@@ -1,0 +1,89 @@
+"""Step sizes of FedAvg: constant over a run, with no momentum (a_t = 1).
+
+Paper: Thm: Flexible_FedAvg.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stemtheory.runtime.errors import real
+from stemtheory.schedules.stepsizes import FloatArray, check_setting, numbers, times
+
+
+@dataclass(frozen=True)
+class FedAvgTheorem:
+    """eta = sqrt(bK/T) for every t, as printed (no 1/L in it); a_t = 1, no momentum.
+
+    Paper: Thm: Flexible_FedAvg.
+    """
+
+    T: float
+    K: int
+    b: float
+    I: int
+    L: float
+    name: ClassVar[str] = "theorem"
+
+    def __post_init__(self) -> None:
+        check_setting(self.L, self.K, self.b, self.I)
+        real("T", self.T, minimum=1)
+
+    @property
+    def premise_ok(self) -> bool:
+        """Whether T >= 81 L^2 I^2 bK, which is eta <= 1/(9LI)."""
+        shortest = 81 * (self.L * self.I) ** 2 * self.b * self.K
+        return self.T >= shortest
+
+    def eta(self, t: ArrayLike) -> FloatArray:
+        """Return sqrt(bK/T) in the shape of t."""
+        return np.full_like(times(t), np.sqrt(self.b * self.K / self.T))
+
+    def momentum(self, t: ArrayLike) -> FloatArray:
+        """Return 1 in the shape of t."""
+        return np.ones_like(times(t))
+
+    def parameters(self) -> dict[str, float]:
+        """Return T, K, b, I, L and whether the premise holds (1 or 0)."""
+        return numbers(self) | {"premise_ok": float(self.premise_ok)}
+
+
+@dataclass(frozen=True)
+class FedAvgCalibrated:
+    """eta = min(1/(C1 L I), C3 sqrt(bK/T)/L) for every t; a_t = 1.
+
+    The printed shape, made invariant to the units of L by its 1/L, and held to a stable step by
+    the cap of `Calibrated` where T is too short for the theorem's premise.
+    """
+
+    T: float
+    K: int
+    b: float
+    I: int
+    L: float
+    C1: float = 2.0
+    C3: float = 1.0
+    name: ClassVar[str] = "calibrated"
+
+    def __post_init__(self) -> None:
+        check_setting(self.L, self.K, self.b, self.I)
+        real("T", self.T, minimum=1)
+        real("C1", self.C1, positive=True)
+        real("C3", self.C3, positive=True)
+
+    def eta(self, t: ArrayLike) -> FloatArray:
+        """Return the one step size in the shape of t."""
+        printed = self.C3 * np.sqrt(self.b * self.K / self.T) / self.L
+        return np.full_like(times(t), min(1 / (self.C1 * self.L * self.I), printed))
+
+    def momentum(self, t: ArrayLike) -> FloatArray:
+        """Return 1 in the shape of t."""
+        return np.ones_like(times(t))
+
+    def parameters(self) -> dict[str, float]:
+        """Return T, K, b, I, L and the constants."""
+        return numbers(self)

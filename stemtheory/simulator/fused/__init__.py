@@ -1,0 +1,137 @@
+"""The fused engine: the array engine's recursion as one compiled kernel, noise included.
+
+For separable problems under STEM (every reading), FedAvg, of which minibatch SGD is a setting, and
+SCAFFOLD (both options) where every worker takes part; on a processor, or, where it is asked for, on
+a CUDA device.
+This module decides whether the engine can be used, and imports no compiler until it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+
+import numpy as np
+
+from stemtheory.algorithms.base import Algorithm
+from stemtheory.algorithms.fedavg import FedAvg
+from stemtheory.algorithms.scaffold import Scaffold
+from stemtheory.algorithms.stem import Stem
+from stemtheory.oracles.problem import Problem
+from stemtheory.oracles.separable import Separable
+from stemtheory.runtime.errors import UsageError, whole
+from stemtheory.runtime.philox import MOST_ITERATIONS
+from stemtheory.simulator.array_engine import Plan
+
+AUTO_WORK = 2 * 10**8
+"""``auto`` takes the fused engine from this many worker-coordinate-steps (T R K dim) on.
+
+About where the array engine takes as long (6 s) as compiling once and running fused.
+"""
+
+
+def choose(engine: str, plan: Plan, replicates: int, noise_source: str = "device") -> str:
+    """Return ``array`` or ``fused`` for a run; ``auto`` depends on the run's size and on numba.
+
+    On a device ``auto`` is the array engine: the compiled kernels were never seen on one.
+
+    Raises
+    ------
+    UsageError
+        If ``fused`` was asked for and cannot run this.
+    """
+    on_host = plan.backend.on_host
+    if engine == "array" or (engine == "auto" and not on_host):
+        return "array"
+    reason = obstacle(plan, noise_source)
+    if engine == "fused":
+        reason = reason or (missing() if on_host else missing_for_device())
+        if reason:
+            raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
+        return engine
+    work = plan.sizes.T * replicates * plan.problem.K * plan.problem.dim
+    if reason or work < AUTO_WORK:
+        return "array"
+    return "array" if _say_missing() else "fused"
+
+
+def obstacle(plan: Plan, noise_source: str = "device") -> str | None:
+    """Return why the fused engine cannot run a plan, whatever is installed, or None if it can."""
+    if noise_source == "host":
+        return "its noise is drawn inside the kernel, not on the host"
+    reason = unsuited(plan.problem, plan.algorithm, plan.sizes.T, per_sample=plan.per_sample)
+    return reason or (None if plan.backend.on_host else _too_wide(plan))
+
+
+def _too_wide(plan: Plan) -> str | None:
+    """Return why a device cannot run a plan: the threads of one block hold all workers."""
+    from stemtheory.simulator.fused.cuda.engine import layout_of
+
+    if layout_of(plan) is not None:
+        return None
+    return f"no block of a device's threads holds K = {plan.problem.K} workers"
+
+
+def unsuited(problem: Problem, algorithm: Algorithm, T: int, *, per_sample: bool) -> str | None:
+    """Return why the fused engine cannot run so many steps of an algorithm, or None if it can."""
+    if per_sample:
+        return "it draws the mean of a minibatch at once, not sample by sample"
+    if not isinstance(problem, Separable) or not problem.separable:
+        return f"{problem.name} is not separable here"
+    if type(algorithm) not in (Stem, FedAvg, Scaffold):
+        return f"it has STEM, FedAvg and SCAFFOLD, not {type(algorithm).__name__}"
+    if isinstance(algorithm, Scaffold) and algorithm.participation < 1:
+        return f"its workers all take part, and participation is {algorithm.participation:g}"
+    if T > MOST_ITERATIONS:
+        return f"its noise is numbered up to T = {MOST_ITERATIONS}"
+    return None
+
+
+@functools.cache
+def missing() -> str | None:
+    """Return why nothing can be compiled here, or None."""
+    try:
+        importlib.import_module("numba")
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "numba":
+            return "numba is not installed (pip install 'stemtheory[fast]')"
+        return f"numba cannot be imported ({error})"
+    return None
+
+
+@functools.cache
+def missing_for_device() -> str | None:
+    """Return why nothing can be compiled for a CUDA device here, or None."""
+    try:
+        importlib.import_module("numba_cuda")
+        cuda = importlib.import_module("numba.cuda")
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in ("numba", "numba_cuda"):
+            name = str(error.name).replace("_", "-")
+            return f"{name} is not installed (pip install 'stemtheory[cuda13]', or cuda12)"
+        return f"numba-cuda cannot be imported ({error})"
+    if not cuda.is_available():
+        return f"numba-cuda finds no CUDA device ({cuda.cuda_error() or 'no driver'})"
+    return None
+
+
+@functools.cache
+def _say_missing() -> bool:
+    """Return whether numba is missing, and say so on stderr: once, thanks to the cache."""
+    reason = missing()
+    if reason:
+        say_slower(reason)
+    return reason is not None
+
+
+def say_slower(reason: object) -> None:
+    """Say on stderr why a run that ``auto`` would give to the fused engine does not go there."""
+    sys.stderr.write(f"stemtheory: a large run takes the slower array engine: {reason}\n")
+
+
+def log_grid(T: int, per_decade: int = 10) -> list[int]:
+    """Return whole times from 1 to T, evenly spaced in their logarithm, T included."""
+    T, per_decade = whole("T", T), whole("per_decade", per_decade)
+    grid = 10.0 ** (np.arange(int(np.log10(T) * per_decade) + 1) / per_decade)
+    return sorted({*(int(t) for t in np.rint(grid) if t <= T), T})

@@ -1,0 +1,1 @@
+"""The fused engine on a CUDA device: whole segments of rounds in one launch."""

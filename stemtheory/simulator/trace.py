@@ -1,0 +1,172 @@
+"""What a run leaves behind: the measured E||grad f(xbar_a)||^2 and everything that made it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+from scipy.special import stdtrit
+
+from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import notebook
+from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime.files import write_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a run cost. ``samples`` are oracle calls, ``draws`` distinct samples; per worker.
+
+    Where only some workers take part in a round, or a round may end without communication, counts
+    are means over the workers and the replicates. A float has 32 bits.
+    """
+
+    samples_per_worker: float
+    draws_per_worker: float
+    rounds: float
+    exchanges: float
+    vectors_up: float
+    vectors_down: float
+    floats_up: float | None = None
+    floats_down: float | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A finished run over R replicates.
+
+    ``grad_sq`` has shape (R,): the average over t = 1..T of ||grad f(xbar_t)||^2, so its mean is
+    the paper's E||grad f(xbar_a)||^2. ``last`` and ``best`` are of the same shape; ``times`` (n,),
+    ``series`` (n, R) and ``running`` (n, R) hold ||grad f(xbar_t)||^2 and its running average.
+    ``diverged_at`` (R,) is the iteration whose value was not finite, 0 if none was.
+
+    Paper: Theorem (Thm: PR_Convergence_Main_App), Definition (Def: StationaryPt).
+    """
+
+    settings: Mapping[str, Any]
+    counts: Counts
+    grad_sq: Floats
+    last: Floats
+    best: Floats
+    times: np.ndarray[Any, np.dtype[np.int64]]
+    series: Floats
+    running: Floats
+    diverged_at: np.ndarray[Any, np.dtype[np.int64]]
+
+    @property
+    def replicates(self) -> int:
+        """How many replicates."""
+        return len(self.grad_sq)
+
+    @property
+    def diverged_replicates(self) -> int:
+        """How many replicates left the finite numbers."""
+        return int(np.count_nonzero(self.diverged_at))
+
+    @property
+    def status(self) -> str:
+        """``ok``, or ``diverged`` if any replicate diverged."""
+        return "diverged" if self.diverged_replicates else "ok"
+
+    @property
+    def mean_grad_sq(self) -> float | None:
+        """The measured E||grad f(xbar_a)||^2, or None if any replicate diverged."""
+        with np.errstate(over="ignore"):
+            return None if self.diverged_replicates else float(self.grad_sq.mean())
+
+    @property
+    def mean_grad_sq_finite(self) -> float | None:
+        """The mean over the replicates that stayed finite, or None if none did."""
+        finite = self.grad_sq[self.diverged_at == 0]
+        return float(finite.mean()) if len(finite) else None
+
+    @property
+    def stderr(self) -> float | None:
+        """Standard error of the mean; None for one replicate or a diverged run."""
+        if self.replicates < 2 or self.diverged_replicates:
+            return None
+        with np.errstate(over="ignore"):  # squares of huge numbers: an infinite error is reported
+            return float(self.grad_sq.std(ddof=1) / math.sqrt(self.replicates))
+
+    @property
+    def ci95(self) -> tuple[float, float] | None:
+        """Two-sided 95 % Student interval of the mean, over replicates."""
+        mean, error = self.mean_grad_sq, self.stderr
+        if mean is None or error is None:
+            return None
+        half = float(stdtrit(self.replicates - 1, 0.975)) * error
+        return mean - half, mean + half
+
+    def quantiles(self, q: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Floats | None:
+        """Return quantiles over replicates of the time average, or None if the run diverged."""
+        return None if self.diverged_replicates else np.quantile(self.grad_sq, q)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the setting, what was measured, and what it cost."""
+        s, counts = self.settings, self.counts
+        sizes = ", ".join(f"{n} = {s[n]:g}" for n in ("T", "K", "b", "I") if n in s)
+        low, high = self.ci95 or (None, None)
+        rows = (
+            ("status", self.status),
+            ("measured E||grad f||²", self.mean_grad_sq),
+            ("95 % interval", None if low is None else f"{low:.4g} to {high:.4g}"),
+            ("replicates", self.replicates),
+            ("replicates that diverged", self.diverged_replicates),
+            ("samples per worker", counts.samples_per_worker),
+            ("rounds", counts.rounds),
+        )
+        title = f"{s.get('algorithm', '')} on {s.get('problem', '')}: {sizes}"
+        return notebook.table(title, ("", ""), rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per recorded time and replicate: t, replicate, grad_sq, running."""
+        import pandas as pd  # half of the start-up time of a command that needs no table
+
+        n, R = self.series.shape
+        return pd.DataFrame(
+            {
+                "t": np.repeat(self.times, R),
+                "replicate": np.tile(np.arange(R), n),
+                "grad_sq": self.series.ravel(),
+                "running": self.running.ravel(),
+            }
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the trace as one npz file (no pickle), whole or not at all; return its path."""
+        path = Path(path)
+        target = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        text = {"settings": dict(self.settings), "counts": vars(self.counts)}
+        return write_file(
+            target, lambda file: np.savez(file, text=np.array(json.dumps(text)), **arrays)
+        )
+
+    @staticmethod
+    def load(path: str | Path) -> Trace:
+        """Return the trace that ``save`` wrote.
+
+        Raises
+        ------
+        UsageError
+            If the file is missing or is not a trace.
+        """
+        try:
+            with Path(path).open("rb") as file, np.load(file) as data:
+                text = json.loads(str(data["text"]))
+                arrays = {name: data[name] for name in _ARRAYS}
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, TypeError) as error:
+            raise UsageError(f"{path} is not a saved trace ({error}): give a .npz file.") from error
+        return Trace(settings=text["settings"], counts=Counts(**text["counts"]), **arrays)
+
+
+_ARRAYS = ("grad_sq", "last", "best", "times", "series", "running", "diverged_at")
