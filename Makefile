@@ -43,7 +43,7 @@ types: $(STAMPS)/dev ## mypy --strict
 	$(PY) -m mypy
 
 ptx-check: $(STAMPS)/ptx ## compile the kernels of a CUDA device and run their PTX in Python; none is needed
-	$(PY) -m pytest -n $(WORKERS) tests/test_ptx.py
+	$(PY) -m pytest -n $(WORKERS) tests/simulator/fused/cuda/test_ptx.py
 
 wheel-check: $(STAMPS)/dev ## build sdist and wheel, install the wheel elsewhere and use it there
 	PYTHON=$(abspath $(PY)) bash .ci/wheel-check

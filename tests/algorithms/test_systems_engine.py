@@ -19,7 +19,7 @@ from stemtheory.schedules.by_name import Constant
 from stemtheory.simulator.stepwise import walk
 from stemtheory.simulator.trace import Trace
 from tests.algorithms.common import SYSTEMS, gap
-from tests.fake_device import MISSING, Device, fake_backend
+from tests.helpers.fake_device import MISSING, Device, fake_backend
 
 HALF = {"participation": 0.5}
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {

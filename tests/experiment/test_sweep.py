@@ -30,7 +30,7 @@ from stemtheory.experiment.store.results import Store
 from stemtheory.experiment.sweep import Progress, run_sweep
 from stemtheory.runtime.errors import UsageError
 from tests.experiment.sweeps import SMALL, content, small
-from tests.sources import ROOT
+from tests.helpers.sources import ROOT
 
 
 @pytest.fixture(scope="module")

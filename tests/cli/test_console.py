@@ -1,0 +1,95 @@
+"""What is printed where: narrow terminals, closed streams, encodings that lack a letter."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stemtheory.cli import console
+
+ROOT = Path(__file__).parents[2]
+COMMAND = f"{sys.executable} -m stemtheory"
+
+
+class Terminal(io.StringIO):
+    """A terminal; how wide it is stands in COLUMNS."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", [10, 40, 200])
+def test_no_digit_is_cut_off_on_a_narrow_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    console.table(("bound", "value", "margin"), [["stem-repaired-explicit", 31.52, 1.234e-5]])
+    for word in ("stem-repaired-explicit", "31.52", "1.234e-05", "value", "margin"):
+        assert word in shown.getvalue()
+    assert "…" not in shown.getvalue()
+
+
+def test_text_keeps_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setenv("COLUMNS", "40")
+    console.line("a sentence of several words that is longer than the terminal is wide")
+    assert max(len(text) for text in shown.getvalue().splitlines()) <= 40
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code"),
+    [("list bounds >&-", 0), ("list nothing 2>&-", 2), ("doctor --json >&- 2>&-", 0)],
+)
+def test_a_closed_stream_changes_no_exit_code(redirection: str, code: int) -> None:
+    done = subprocess.run(f"{COMMAND} {redirection}", shell=True, capture_output=True, cwd=ROOT)
+    assert done.returncode == code
+    assert b"error" not in done.stderr
+
+
+def test_an_encoding_that_lacks_a_letter_shows_a_question_mark(tmp_path: Path) -> None:
+    done = subprocess.run(
+        f"{COMMAND} run quadratic stem --T 60 --replicates 2 --out {tmp_path}/épreuve.npz",
+        shell=True,
+        capture_output=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"/?preuve.npz" in done.stdout
+    assert (tmp_path / "épreuve.npz").exists()
+
+
+LOST = """
+import gc, signal, sys, time
+from stemtheory.cli import console
+
+class Finaliser:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+def work():
+    try:
+        Finaliser()  # what the handler raises here, Python prints and forgets
+        print("still at work", flush=True)
+        time.sleep(60)
+    finally:
+        time.sleep(1.5 * console.REMINDER)  # clean-up that the next alarm must not cut short
+        print("cleaned up", flush=True)
+
+sys.exit(console.guarded(work))
+"""
+
+
+def test_a_signal_that_a_finaliser_swallows_is_raised_again() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOST], capture_output=True, text=True, cwd=ROOT, timeout=50
+    )
+    assert done.returncode == 143
+    assert done.stdout == "still at work\ncleaned up\n"
+    assert done.stderr.endswith("error: stopped by SIGTERM; no half-written file was left.\n")

@@ -1,0 +1,73 @@
+"""docs/findings.md is what the code computes, and the commands that it names show it."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+
+import pytest
+
+from docs.build import findings
+from stemtheory.cli.app import main
+from tests.helpers.sources import ROOT
+
+PAGE = ROOT / "docs/findings.md"
+TEMPLATE = ROOT / "docs/findings.template.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+COMMANDS = sorted(
+    {" ".join(found.split()) for found in re.findall(r"`(stemtheory [^`]+)`", TEXT)}
+    - {"stemtheory verify --replay"}
+)
+LABELS = (ROOT / "tests/data/paper_labels.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def values() -> dict[str, str]:
+    """Return the values as they are computed now."""
+    return findings.values()
+
+
+@pytest.mark.slow
+def test_no_number_is_stale(values: dict[str, str]) -> None:
+    template = TEMPLATE.read_text(encoding="utf-8")
+    assert findings.fill(template, values) == TEXT, "run: python docs/build.py"
+
+
+def test_names_and_values_must_meet() -> None:
+    assert findings.fill("a {{b}} c", {"b": "1"}) == "a 1 c"
+    with pytest.raises(ValueError, match=r"\['b'\]"):
+        findings.fill("a {{b}} c", {})
+    with pytest.raises(ValueError, match=r"\['d'\]"):
+        findings.fill("a {{b}} c", {"b": "1", "d": "2"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_page_run(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    quick = ["--quick"] if command.startswith("stemtheory verify sync") else []
+    assert main(shlex.split(command)[1:] + quick) == 0
+    out, err = capsys.readouterr()
+    assert out
+    assert err == ""
+
+
+def test_the_page_names_labels_of_the_paper() -> None:
+    named = re.findall(r"`((?:cor|Cor|lem|Lem|Thm|Eq|eq|Rem|App|Def|Ass): ?[^`]+)`", TEXT)
+    assert len(named) > 8
+    assert [name for name in named if name not in LABELS] == []
+
+
+def test_the_steps_multiply_to_the_quotient_of_the_bounds() -> None:
+    """findings.looseness_values raises if they do not; a wrong step is noticed."""
+    good = findings.looseness(4, 1, 4, 1e6)
+    assert math.prod(good.values()) > 500
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(findings, "theorem_c_b", lambda K, b, I: 65.0)
+        with pytest.raises(ValueError, match="multiply"):
+            findings.looseness_values()
+
+
+def test_minus_zero_is_no_exponent() -> None:
+    assert findings.exponent(-0.0014) == "0.00"
+    assert findings.exponent(-1.000006) == "-1.00"

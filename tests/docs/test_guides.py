@@ -1,0 +1,161 @@
+"""Documents that show code run it: the notebook, the guides, and how results show themselves."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stemtheory
+from stemtheory.algorithms import ALGORITHMS
+from stemtheory.claims.ledger import check, one
+from stemtheory.oracles import catalogue
+from stemtheory.report.drawing import draw_figures
+from stemtheory.runtime import notebook
+from stemtheory.simulator.trace import Trace
+from tests.helpers import example_algorithm, example_figure
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+@pytest.mark.parametrize(
+    ("guide", "example"),
+    [
+        ("add_an_algorithm.md", "tests/helpers/example_algorithm.py"),
+        ("add_a_figure.md", "tests/helpers/example_figure.py"),
+    ],
+)
+def test_a_guide_shows_the_example_that_is_tested(guide: str, example: str) -> None:
+    text = (DOCS / guide).read_text(encoding="utf-8")
+    shown = text.split(f"<!-- {example} -->\n```python\n", 1)[1].split("```", 1)[0]
+    assert shown == (ROOT / example).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:stemtheory|figures)/[\w/]+\.py)`", text)
+    assert named
+    assert all((ROOT / name).is_file() for name in named)
+
+
+@pytest.fixture
+def server_step() -> Iterator[str]:
+    """Register the example, as a line in _MODULES does."""
+    (entry,) = example_algorithm.ENTRIES
+    ALGORITHMS[entry.name] = entry
+    yield entry.name
+    del ALGORITHMS[entry.name]
+
+
+def run(algorithm: str, **more: Any) -> Trace:
+    problem = stemtheory.load_problem("cosine", K=3, dim=2)
+    return stemtheory.simulate(problem, algorithm, T=64, b=1, I=4, replicates=4, seed=1, **more)
+
+
+def test_the_example_algorithm_reduces_to_fedavg(server_step: str) -> None:
+    mine, fedavg = run(server_step), run("fedavg")
+    np.testing.assert_allclose(mine.grad_sq, fedavg.grad_sq, rtol=1e-10)
+    assert mine.counts.rounds == fedavg.counts.rounds == 16
+    assert mine.counts.samples_per_worker == fedavg.counts.samples_per_worker
+
+
+def test_its_server_step_goes_further(server_step: str) -> None:
+    """A mutant that ignores eta_g would be FedAvg."""
+    entry = ALGORITHMS[server_step]
+    problem = stemtheory.load_problem("quadratic", K=2, dim=1)
+    ends = {}
+    for eta_g in (1.0, 2.0):
+        algorithm: Any = entry.make(options={"eta_g": eta_g})
+        start = algorithm.init(problem, np.ones((1, 2, 1)), 0.1, None)
+        moved = start._replace(x=start.x - 0.25)
+        ends[eta_g] = float(algorithm.synchronise(problem, moved).x[0, 0, 0])
+    assert ends == {1.0: 0.75, 2.0: 0.5}
+
+
+def test_the_example_figure_is_drawn_by_its_name(tmp_path: Path) -> None:
+    name = "tests.helpers.example_figure:ENTRY"
+    (figure,) = draw_figures([name], mode="quick", out=tmp_path, formats=("svg",))
+    assert "Not claimed" in figure["caption"]
+    assert (tmp_path / "bound.svg").stat().st_size > 1000
+    data = example_figure.prepare("quick", lambda _: None)
+    assert data.informative is not None
+    informative = data.value < data.reference
+    assert informative.tolist() == (data.informative <= data.T).tolist()
+
+
+def test_every_figure_is_explained() -> None:
+    text = (DOCS / "figures.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^## (\w+)$", text, re.MULTILINE)) == set(catalogue.names("figures"))
+    parts = re.split(r"^## \w+$", text, flags=re.MULTILINE)
+    assert all(len(part.split()) > 8 for part in parts)
+
+
+# -- the notebook
+
+
+def code_cells() -> list[str]:
+    cells = json.loads((DOCS / "quickstart.ipynb").read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def test_the_notebook_is_one_without_results() -> None:
+    book = json.loads((DOCS / "quickstart.ipynb").read_text(encoding="utf-8"))
+    assert (book["nbformat"], book["nbformat_minor"]) == (4, 5)
+    assert len({cell["id"] for cell in book["cells"]}) == len(book["cells"])
+    assert all(cell.get("outputs", []) == [] for cell in book["cells"])
+
+
+def test_the_notebook_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    for number, cell in enumerate(code_cells()):
+        exec(compile(cell, f"quickstart.ipynb, code cell {number}", "exec"), names)
+    assert names["trace"].status == "ok"
+    assert "stem-repaired" in capsys.readouterr().out
+    assert names["found"].bound.value <= 0.01
+    assert names["ledger"]["unexpected"] == []
+    assert "violated" in names["ledger"]["summary"]
+
+
+def test_a_broken_cell_is_noticed() -> None:
+    with pytest.raises(NameError):
+        exec(compile(code_cells()[1], "cell", "exec"), {})  # without the cell before it
+
+
+# -- rich results
+
+
+def test_a_trace_shows_itself() -> None:
+    text = run("stem")._repr_html_()
+    assert text.startswith("<table>")
+    assert "stem on cosine: T = 64, K = 3, b = 1, I = 4" in text
+    assert "95 % interval" in text
+    single = stemtheory.simulate(stemtheory.load_problem("cosine"), T=8, replicates=1)
+    assert "<td>–</td>" in single._repr_html_()  # one replicate has no interval
+
+
+def test_a_ledger_and_its_rows_show_themselves() -> None:
+    ledger = stemtheory.verify(["U2"])
+    assert isinstance(ledger, dict)
+    text: str = ledger._repr_html_()
+    assert text.count("<tr>") == 1 + len(ledger["claims"])
+    (row,) = check(one("U2"))
+    assert row.verdict.value in row._repr_html_()
+
+
+def test_what_is_shown_is_escaped() -> None:
+    text = notebook.table(
+        "<b>",
+        ("a&b",),
+        [
+            [
+                "<script>",
+            ],
+            [None],
+            [0.123456],
+        ],
+    )
+    assert "<script>" not in text
+    assert "<b>" not in text
+    assert "a&amp;b" in text
+    assert "<td>–</td>" in text
+    assert "0.1235" in text

@@ -1,0 +1,232 @@
+"""Cells: an identity that nothing but the settings can change, and numbers that depend on it."""
+
+import os
+import subprocess
+import sys
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stemtheory import load_problem, simulate
+from stemtheory.experiment.design.cells import Cell, Method, Task, canonical, ladder, pairs, shown
+from stemtheory.experiment.execute.provenance import commit
+from stemtheory.experiment.execute.work import half_width_of_log, load_trace, run_cell
+from tests.helpers.sources import ROOT
+
+TASK = Task("cosine", 2, 2, pairs({"L": 1, "sigma": 0.5, "zeta": 1.0, "noise": "phase"}))
+METHOD = Method(
+    algorithm="stem",
+    sync="literal",
+    sync_batch=1,
+    schedule="theorem",
+    schedule_options=(),
+    x1=1.0,
+    dtype="float64",
+    engine="array",
+    backend="numpy",
+    noise_source="host",
+    per_sample=False,
+)
+CELL = Cell(TASK, METHOD, T=48, b=1.5, I=4, B=6.0, replicates=5, seed=3)
+GOLDEN = "24e62212b857bb489518e590e8e8d74c"
+
+
+def test_pitfall_43_the_id_is_golden() -> None:
+    assert CELL.text == (
+        "cell=1;stream=1\n"
+        'K=2;L=1;dim=2;noise="phase";problem="cosine";sigma=0.5;zeta=1\n'
+        'algorithm="stem";backend="numpy";dtype="float64";engine="array";noise_source="host";'
+        'per_sample=false;schedule="theorem";sync="literal";sync_batch=1;x1=1\n'
+        "B=6;I=4;T=48;b=1.5;precision=null;record=0;replicates=5;seed=3"
+    )
+    assert CELL.id == GOLDEN
+
+
+def test_pitfall_43_numbers_are_normalised() -> None:
+    same = [4, 4.0, np.float64(4), np.int64(4), np.float32(4)]
+    assert {shown(value) for value in same} == {"4"}
+    assert shown(0.1) == shown(np.float64(0.1)) == "0.1"
+    assert len({shown(value) for value in (1, True, "1", None, (1,))}) == 5
+    assert shown(-0.0) == shown(0)
+    assert shown(0.1 + 0.2) != shown(0.3)
+    twin = replace(CELL, T=48, b=np.float64(1.5), B=6, task=replace(TASK, K=2))
+    assert twin.id == CELL.id
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "random"])
+def test_pitfall_42_the_id_does_not_depend_on_the_hash_seed(seed: str) -> None:
+    code = "from tests.experiment.design.test_cells import CELL; print(CELL.id)"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == GOLDEN
+
+
+def test_pitfall_42_the_order_of_keys_is_irrelevant() -> None:
+    dials = {"zeta": 1.0, "noise": "phase", "L": 1, "sigma": 0.5}
+    for order in (list(dials), sorted(dials), sorted(dials, reverse=True)):
+        assert pairs({name: dials[name] for name in order}) == TASK.dials
+    assert canonical({"b": 1, "a": 2}) == canonical({"a": 2, "b": 1})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("nan")])
+def test_pitfall_44_a_number_that_is_not_finite_is_no_key(value: float) -> None:
+    with pytest.raises(ValueError, match="not finite"):
+        shown(value)
+
+
+def test_other_things_are_no_key() -> None:
+    with pytest.raises(TypeError):
+        shown({1, 2})
+
+
+CHANGES: dict[str, Any] = {
+    "T": 52,
+    "b": 1.25,
+    "I": 3,
+    "B": 7.0,
+    "replicates": 6,
+    "seed": 4,
+    "precision": 0.1,
+    "record": 2,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_setting_of_a_run_is_part_of_the_id(name: str) -> None:
+    assert replace(CELL, **{name: CHANGES[name]}).id != CELL.id
+
+
+def test_every_field_is_part_of_the_text() -> None:
+    assert set(CHANGES) == {f.name for f in fields(Cell)} - {"task", "method"}
+    changed: dict[str, Any] = {"per_sample": True, "x1": (1.0, 2.0), "sync_batch": 2}
+    for field in fields(Method):
+        other = changed.get(field.name, "other")
+        if field.name in ("schedule_options", "algorithm_options"):
+            other = (("kappa", 0.1),)
+        assert replace(CELL, method=replace(METHOD, **{field.name: other})).id != CELL.id
+    for name, value in {"problem": "welsch", "K": 3, "dim": 3, "dials": ()}.items():
+        assert replace(CELL, task=replace(TASK, **{name: value})).id != CELL.id  # type: ignore[arg-type]
+
+
+def test_a_cell_is_that_run_of_the_simulator() -> None:
+    found = run_cell(CELL)
+    trace = simulate(
+        load_problem("cosine", K=2, dim=2), T=48, b=1.5, I=4, replicates=5, seed=3, backend="numpy"
+    )
+    assert found.status == "ok"
+    assert found.grad_sq.tobytes() == trace.grad_sq.tobytes()
+    assert (found.mean_grad_sq, found.stderr) == (trace.mean_grad_sq, trace.stderr)
+    assert found.facts["samples_per_worker"] == trace.counts.samples_per_worker == 6 + 2 * 1.5 * 48
+    assert found.facts["constants"] == trace.settings["constants"]
+
+
+def test_pitfall_5_the_global_generator_is_not_used() -> None:
+    results = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        results.append(run_cell(CELL).grad_sq.tobytes())
+    assert results[0] == results[1]
+
+
+def test_pitfall_4_seed_0_is_a_seed() -> None:
+    zero, again, one = (run_cell(replace(CELL, seed=s)).grad_sq for s in (0, 0, 1))
+    assert np.array_equal(zero, again)
+    assert not np.any(zero == one)
+
+
+def test_pitfall_9_what_is_compared_shares_its_noise() -> None:
+    # At a constant step nothing but the noise of the first batch moves x_2, and it is the same.
+    options = pairs({"eta": 1e-3, "a": 1.0})
+    short = replace(CELL, T=1, I=1, B=1.5)
+    firsts = [
+        run_cell(
+            replace(short, method=replace(METHOD, schedule=s, schedule_options=o, sync=r))
+        ).grad_sq
+        for s, o, r in (("constant", options, "literal"), ("constant", options, "overwrite"))
+    ]
+    assert np.array_equal(firsts[0], firsts[1])
+
+
+def test_the_record_ends_at_T_with_the_average() -> None:
+    cell = replace(CELL, record=5)
+    found = run_cell(cell)
+    assert found.trace is not None
+    times, running = load_trace(found.trace)
+    assert times.tolist() == cell.record_times() == [1, 3, 7, 18, 48]
+    assert running.shape == (5, 5)
+    assert running[-1] == pytest.approx(found.grad_sq, rel=1e-12)
+    assert run_cell(cell).trace == found.trace  # the bytes, too
+
+
+def test_the_ladder_of_replicates() -> None:
+    assert ladder(30, None) == [30]
+    assert ladder(64, 0.1) == [8, 16, 32, 64]
+    assert ladder(50, 0.1) == [8, 16, 32, 50]
+    assert ladder(5, 0.1) == [5]
+
+
+def test_replicates_are_added_until_the_interval_is_narrow_enough() -> None:
+    noise = replace(CELL, method=replace(METHOD, x1=0.0))  # all of M is noise: it varies most
+    loose = run_cell(replace(noise, replicates=1024, precision=0.9))
+    tight = run_cell(replace(noise, replicates=1024, precision=0.2))
+    capped = run_cell(replace(CELL, replicates=24, precision=1e-6))
+    assert loose.replicates < tight.replicates < 1024
+    assert capped.replicates == 24
+    width = half_width_of_log(tight.mean_grad_sq, tight.stderr, tight.replicates)
+    assert width <= 0.2
+    before = run_cell(replace(noise, replicates=tight.replicates // 2))
+    assert half_width_of_log(before.mean_grad_sq, before.stderr, before.replicates) > 0.2
+    # replicates keep their noise when others are added
+    assert np.array_equal(before.grad_sq, tight.grad_sq[: before.replicates])
+
+
+def test_pitfall_24_a_diverged_run_has_no_mean_but_a_finite_one() -> None:
+    method = replace(METHOD, schedule="constant", schedule_options=pairs({"eta": 1e3, "a": 1.0}))
+    found = run_cell(replace(CELL, method=method, task=Task("quadratic", 2, 2, ()), T=400))
+    assert found.status == "diverged"
+    assert (found.mean_grad_sq, found.stderr) == (None, None)
+    assert found.facts["diverged_replicates"] == 5
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"), [("raise", "RuntimeError: this cell raises"), ("memory", "out of memory")]
+)
+def test_what_goes_wrong_in_a_cell_is_its_outcome(fault: str, reason: str) -> None:
+    task = Task("tests.experiment.faulty:ENTRY", 2, 2, pairs({"fault": fault}))
+    found = run_cell(replace(CELL, task=task))
+    assert found.status == "failed"
+    assert found.reason.startswith(reason)
+    assert found.mean_grad_sq is None
+
+
+def test_pitfalls_22_and_24_a_nan_stays_in_its_replicate() -> None:
+    entry = "tests.experiment.faulty:ENTRY"
+    bad = run_cell(replace(CELL, task=Task(entry, 2, 2, pairs({"fault": "nan"}))))
+    good = run_cell(replace(CELL, task=Task(entry, 2, 2, ())))
+    assert (bad.status, bad.mean_grad_sq) == ("diverged", None)
+    assert bad.diverged_at.tolist() == [1, 0, 0, 0, 0]
+    assert np.array_equal(bad.grad_sq[1:], good.grad_sq[1:])
+    assert bad.mean_grad_sq_finite == pytest.approx(good.grad_sq[1:].mean(), rel=1e-15)
+
+
+def test_the_commit_is_read_from_gits_files(tmp_path: Any) -> None:
+    assert commit(tmp_path) is None
+    git = tmp_path / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    assert commit(tmp_path) is None
+    (git / "packed-refs").write_text("# pack\nabc refs/heads/main\n", encoding="utf-8")
+    assert commit(tmp_path) == "abc"
+    (git / "refs/heads").mkdir(parents=True)
+    (git / "refs/heads/main").write_text("def\n", encoding="utf-8")
+    assert commit(tmp_path) == "def"
+    (git / "HEAD").write_text("123\n", encoding="utf-8")
+    assert commit(tmp_path) == "123"

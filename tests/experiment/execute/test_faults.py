@@ -1,0 +1,229 @@
+"""Workers that die, raise, return NaN or run out of memory: the culprit is named, nobody else."""
+
+import importlib.util
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stemtheory.experiment.design.points import Machine, points
+from stemtheory.experiment.execute import executors
+from stemtheory.experiment.execute.drive import drive
+from stemtheory.experiment.execute.executors import open_executor
+from stemtheory.experiment.execute.isolation import run_apart
+from stemtheory.experiment.faults import WorkersLostError
+from stemtheory.experiment.sweep import SweepResult, run_sweep
+from stemtheory.runtime.errors import UsageError
+from tests.experiment.sweeps import SMALL, content, small
+from tests.helpers.sources import ROOT
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="processes die as on POSIX")
+DASK = pytest.mark.skipif(
+    importlib.util.find_spec("distributed") is None, reason="distributed is not installed"
+)
+FAULTY = """
+[settings]
+problem = "tests.experiment.faulty:ENTRY"
+K = 2
+dim = 2
+T = 16
+replicates = 3
+[grids.g]
+seed = {seeds}
+dials.fault = {faults}
+"""
+
+
+def faulty(faults: list[str], more: str = "", seeds: str = "[0, 1]") -> Any:
+    quoted = ", ".join(f'"{fault}"' for fault in faults)
+    return small(FAULTY.format(faults=f"[{quoted}]", seeds=seeds) + more, name="faulty")
+
+
+@pytest.fixture(autouse=True)
+def _where_the_entry_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def by_fault(result: SweepResult) -> dict[str, set[tuple[str, str]]]:
+    frame = result.frame
+    return {
+        str(fault): set(zip(rows["status"], rows["reason"], strict=True))
+        for fault, rows in frame.groupby("dials.fault")
+    }
+
+
+@POSIX
+def test_every_fault_is_its_own_cells_alone(tmp_path: Path) -> None:
+    faults = ["none", "segfault", "raise", "memory", "nan", "kill"]
+    result = run_sweep(faulty(faults), store=tmp_path / "s.sqlite", jobs=2, chunk_seconds=0.01)
+    found = by_fault(result)
+    assert found["none"] == {("ok", "")}
+    assert found["nan"] == {("diverged", "")}
+    assert found["raise"] == {("failed", "RuntimeError: this cell raises")}
+    ((status, reason),) = found["memory"]
+    assert (status, reason.split(":")[0]) == ("failed", "out of memory")
+    ((status, reason),) = found["segfault"]
+    assert (status, reason) == (
+        "failed",
+        "its worker was killed twice, the second time by SIGSEGV",
+    )
+    ((status, reason),) = found["kill"]
+    assert "SIGKILL, as the system does when memory runs out" in reason
+    assert result.count("failed") == 8
+    clean = run_sweep(faulty(["none"]), store=tmp_path / "clean.sqlite")
+    store, alone = content(tmp_path / "s.sqlite"), content(tmp_path / "clean.sqlite")
+    assert {id_: store[id_] for id_ in alone} == alone
+    assert clean.ran == 2
+
+
+@POSIX
+def test_a_cell_that_kills_its_worker_once_is_innocent(tmp_path: Path) -> None:
+    spec = faulty(["none", "kill-once"], f'dials.mark = "{tmp_path / "died"}"\n')
+    result = run_sweep(spec, store=tmp_path / "s.sqlite", jobs=2, chunk_seconds=0.0)
+    assert (tmp_path / "died").exists()
+    assert set(result.frame["status"]) == {"ok"}
+
+
+def test_failed_cells_are_run_again_only_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    spec = faulty(["none", "raise"])
+    assert run_sweep(spec, store=path).ran == 4
+    assert run_sweep(spec, store=path).ran == 0
+    again = run_sweep(spec, store=path, retry_failed=True)
+    assert (again.ran, again.count("failed")) == (2, 2)
+
+
+def _cells(n: int = 4) -> list[Any]:
+    machine = Machine("array", "numpy")
+    return [point.cell for point in points(small(), machine)][:n]
+
+
+def test_a_pool_whose_workers_never_start_blames_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stemtheory.experiment.execute.isolation._serve", _ends_at_once)
+    with pytest.raises(WorkersLostError, match="__main__"):
+        list(run_apart(_cells(), lambda: False))
+
+
+def _ends_at_once(_connection: Any) -> None:
+    os._exit(3)
+
+
+def test_isolation_ends_between_cells_when_it_is_told_to() -> None:
+    done: list[Any] = []
+    for pair in run_apart(_cells(), lambda: len(done) == 2):
+        done.append(pair)  # noqa: PERF402 - the condition reads it meanwhile
+    assert [result.status for _, result in done] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads"])
+def test_a_stop_begins_nothing_new(kind: str) -> None:
+    done: list[Any] = []
+    found: Iterator[Any] = drive(
+        _cells(24), kind, 1, chunk_seconds=0.0, stopped=lambda: len(done) >= 3
+    )
+    for pairs in found:
+        done += pairs
+    assert 3 <= len(done) <= 5  # those in flight end
+    assert len({cell.id for cell, _ in done}) == len(done)
+
+
+def test_dask_that_is_not_installed_is_bad_usage(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"pip install stemtheory\[dask\]"):
+        run_sweep(small(), store=tmp_path / "s.sqlite", dask="local")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Return a Dask cluster of two workers, each a process of one thread."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    before = Path.cwd()
+    os.chdir(ROOT)  # its workers find the entry there
+    try:
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as found:
+            yield found
+    finally:
+        os.chdir(before)
+
+
+@DASK
+@POSIX
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_dask_gives_the_same_bits(cluster: Any, tmp_path: Path) -> None:
+    run_sweep(small(), store=tmp_path / "s.sqlite", dask=cluster.scheduler_address)
+    run_sweep(small(), store=tmp_path / "here.sqlite")
+    assert content(tmp_path / "s.sqlite") == content(tmp_path / "here.sqlite")
+
+
+@DASK
+@POSIX
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_dask_worker_killed_in_mid_sweep_costs_nothing(cluster: Any, tmp_path: Path) -> None:
+    text = SMALL.replace("T = [16, 32]", "T = [1600, 3200]")
+    victims: list[int] = []
+
+    def kill(progress: Any) -> None:
+        if not victims:
+            victims.append(next(iter(cluster.workers.values())).pid)
+            os.kill(victims[0], signal.SIGKILL)
+
+    result = run_sweep(
+        small(text),
+        store=tmp_path / "s.sqlite",
+        dask=cluster.scheduler_address,
+        chunk_seconds=0.0,
+        progress=kill,
+    )
+    assert victims
+    assert set(result.frame["status"]) == {"ok"}
+    assert result.ran == 24
+    run_sweep(small(text), store=tmp_path / "here.sqlite")
+    assert content(tmp_path / "s.sqlite") == content(tmp_path / "here.sqlite")
+
+
+@DASK
+@POSIX
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_cell_that_kills_every_dask_worker_fails_alone(cluster: Any, tmp_path: Path) -> None:
+    result = run_sweep(
+        faulty(["none", "kill"], seeds="0"),
+        store=tmp_path / "s.sqlite",
+        dask=cluster.scheduler_address,
+        chunk_seconds=1e9,
+    )
+    found = by_fault(result)
+    assert found["none"] == {("ok", "")}
+    assert {status for status, _ in found["kill"]} == {"failed"}
+
+
+@DASK
+def test_a_scheduler_that_does_not_answer_is_bad_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "TIMEOUT", 1)
+    with (
+        pytest.raises(UsageError, match="no Dask scheduler answers"),
+        open_executor("dask", 1, "tcp://127.0.0.1:9"),
+    ):
+        pytest.fail("it was opened")
+
+
+@DASK
+@POSIX
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_workers_of_another_version_are_refused(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "__version__", "99.0")
+    with (
+        pytest.raises(UsageError, match=r"but this is 99\.0"),
+        open_executor("dask", 1, cluster.scheduler_address),
+    ):
+        pytest.fail("it was opened")

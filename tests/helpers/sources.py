@@ -1,0 +1,28 @@
+"""The package's own source files, as the tests that read code see them."""
+
+import ast
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "stemtheory"
+
+
+def package_files(suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
+    """Return the files of the package with these endings, the linked catalogue folders included."""
+    found = []
+    for folder, folders, names in os.walk(PACKAGE, followlinks=True):
+        folders[:] = sorted(set(folders) - {"__pycache__"})
+        found += [Path(folder, name) for name in sorted(names) if name.endswith(suffixes)]
+    return found
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name under which a file of the package is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def parse(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
