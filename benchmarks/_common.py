@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stemtheory import load_problem, simulate
-from stemtheory.runtime.backend import numpy_backend
-from stemtheory.runtime.streams import NoiseKey, blocks
-from stemtheory.schedules.by_name import Constant
-from stemtheory.simulator.array_engine import Plan
-from stemtheory.simulator.sizes import resolve_sizes
+from stemtheory.runtime import NoiseKey, blocks, numpy_backend
+from stemtheory.schedules import Constant
+from stemtheory.simulator import Plan, resolve_sizes
 
 SIZES = {"small": (64, 8, 16), "medium": (256, 16, 64), "large": (64, 100, 1024)}  # R, K, dim
 STEPS = {"small": 512, "medium": 32, "large": 8}  # of a slow competitor; fast ones get more
@@ -69,7 +67,7 @@ def own_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]
     from numba import njit
 
     from stemtheory.algorithms import ALGORITHMS
-    from stemtheory.simulator.fused.engine import Runner
+    from stemtheory.simulator import Runner
 
     R, K, dim = SIZES[size]
     loss = problem(size, noise)

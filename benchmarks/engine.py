@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from stemtheory import load_problem, simulate
-from stemtheory.runtime.streams import NoiseKey, blocks
+from stemtheory.runtime import NoiseKey, blocks
 
 SIZES = {"small": (64, 8, 16), "medium": (256, 16, 64), "large": (64, 100, 1024)}  # R, K, dim
 STEPS = {"small": 640, "medium": 48, "large": 8}

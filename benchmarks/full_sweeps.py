@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory import __version__, run_sweep
-from stemtheory.experiment.design.points import NO_CURVE
-from stemtheory.experiment.store.results import Store
-from stemtheory.experiment.store.tables import cell_records
-from stemtheory.oracles.catalogue import names
+from stemtheory.experiment import NO_CURVE, Store, cell_records
+from stemtheory.oracles import names
 
 RANGED = ("epsilon", "bI", "I", *names("problems"))  # what the table takes together
 KEPT = ("name", "exponent", "ci95", "theory", "tolerance", "verdict", "points")

@@ -31,11 +31,10 @@ from unittest import mock
 import numpy as np
 
 from stemtheory import load_problem, simulate
-from stemtheory.algorithms.stem import READINGS
-from stemtheory.oracles.catalogue import names
-from stemtheory.runtime.backend import Backend, resolve, unavailable
-from stemtheory.simulator import fused
-from stemtheory.simulator.fused.cuda.engine import DeviceRunner
+from stemtheory.algorithms import READINGS
+from stemtheory.oracles import names
+from stemtheory.runtime import Backend, resolve, unavailable
+from stemtheory.simulator import DeviceRunner, fused
 
 ROOT = Path(__file__).resolve().parent.parent
 # Short: a nonconvex recursion amplifies the last bit, so long runs differ whatever is right.

@@ -30,13 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Step
-from stemtheory.algorithms.fedavg import FedAvg
-from stemtheory.algorithms.stem import Stem
-from stemtheory.images.data_sets import Images
-from stemtheory.images.problem import ImageProblem
-from stemtheory.oracles.catalogue import problem_entry
-from stemtheory.runtime.backend import numpy_backend
+from stemtheory.algorithms import FedAvg, Stem, Step
+from stemtheory.images import ImageProblem, Images
+from stemtheory.oracles import problem_entry
+from stemtheory.runtime import numpy_backend
 
 CASES = {  # name of the problem, shape of the images, own dials
     "tanh 14x14": ("tanh_network", (1, 14, 14), {"hidden": 32}),

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory._version import __version__
-from stemtheory.claims import together
-from stemtheory.claims.judge import ALPHA
-from stemtheory.claims.ledger import claims
+from stemtheory.claims import ALPHA, claims, together
 
 RESULTS = Path(__file__).with_name("results") / "seeds.json"
 Key = tuple[str, str, str]

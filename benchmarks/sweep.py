@@ -20,10 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from stemtheory import run_sweep
-from stemtheory.experiment.design.points import Machine, points
-from stemtheory.experiment.design.spec import Spec, parse_spec
-from stemtheory.experiment.execute.work import run_cell
-from stemtheory.experiment.store.results import Store
+from stemtheory.experiment import Machine, Spec, Store, parse_spec, points, run_cell
 
 TEXT = """
 [settings]

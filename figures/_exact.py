@@ -14,15 +14,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from stemtheory.moments.exact import Moments, moments
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.curves import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, TradeOff
-from stemtheory.simulator.hitting import last_crossing
-
-Floats = NDArray[np.float64]
+from stemtheory.moments import Moments, moments
+from stemtheory.oracles import Problem, load_problem
+from stemtheory.runtime import Floats
+from stemtheory.schedules import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, TradeOff
+from stemtheory.simulator import last_crossing
 
 STEM_COLOUR, FEDAVG_COLOUR, SGD_COLOUR = "#0072B2", "#D55E00", "#009E73"
 TRADE_OFFS = {"stem": STEM_TRADE_OFF, "fedavg": FEDAVG_TRADE_OFF}

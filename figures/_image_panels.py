@@ -35,8 +35,8 @@ from stemtheory.figures._images import (
     lacks,
     samples_to,
 )
-from stemtheory.images.over_seeds import percent, points
-from stemtheory.report.drawing import Figure, Progress
+from stemtheory.images import percent, points
+from stemtheory.report import Figure, Progress
 
 COLOUR = {STEM: "#0072B2", FEDAVG: "#D55E00", SCAFFOLD: "#009E73", BORROWED: "0.15"}
 MARKER = {STEM: "o", FEDAVG: "s", SCAFFOLD: "^", BORROWED: "x"}

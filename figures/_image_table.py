@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from stemtheory.figures._images import Comparison, Line, samples_to
-from stemtheory.report.pages import Column, Table, Value
+from stemtheory.report import Column, Table, Value
 
 WORDS = ("row", "algorithm", "steps")  # the columns that are no numbers
 NUMBERS = (

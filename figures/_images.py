@@ -20,16 +20,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.images.data_sets import available, missing
-from stemtheory.images.over_seeds import SeedMean, over_seeds
-from stemtheory.images.problem import ImageProblem
-from stemtheory.images.training import History, PerEpoch, Training, estimates, train
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.oracles.problem import Constants
-from stemtheory.report.drawing import Progress, writable_folder
-from stemtheory.runtime.backend import numpy_backend
-from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.by_name import Constant, Schedule
+from stemtheory.images import (
+    History,
+    ImageProblem,
+    PerEpoch,
+    SeedMean,
+    Training,
+    available,
+    missing,
+    train,
+)
+from stemtheory.images.over_seeds import over_seeds
+from stemtheory.images.training import estimates
+from stemtheory.oracles import Constants, load_problem
+from stemtheory.report import Progress, writable_folder
+from stemtheory.runtime import UsageError, numpy_backend
+from stemtheory.schedules import Constant, Schedule
 
 SEED = 0
 TUNING_SEED = 1000

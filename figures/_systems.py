@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stemtheory.experiment.fits.tuning import Tuned, tuned
-from stemtheory.experiment.sweep import SweepResult
-from stemtheory.report.pages import Column, Table
+from stemtheory.experiment import SweepResult, Tuned, tuned
+from stemtheory.report import Column, Table
 
 COSTS = ("rounds", "samples", "vectors")
 AXES = ("zeta", "I", "K", "epsilon")

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.experiment.fits.exponents import Fit
-from stemtheory.experiment.stored import stored_sweep, swept
+from stemtheory.experiment import Fit, stored_sweep, swept
 from stemtheory.figures._systems import NAMES
-from stemtheory.report.drawing import Progress
+from stemtheory.report import Progress
 
 GRIDS = ("epsilon", "law_local", "law_batch", "law_prox")
 NOT_MEASURED = "not measured"

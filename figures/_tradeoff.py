@@ -15,18 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stemtheory.experiment.fits.targets import Target
-from stemtheory.experiment.stored import stored_sweep
-from stemtheory.experiment.sweep import SweepResult
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.oracles.problem import Problem
-from stemtheory.report.drawing import Progress
-from stemtheory.simulator.hitting import HittingTime, hitting_time
-from stemtheory.simulator.simulation import simulate
-
-Floats = NDArray[np.float64]
+from stemtheory.experiment import SweepResult, Target, stored_sweep
+from stemtheory.oracles import Problem, load_problem
+from stemtheory.report import Progress
+from stemtheory.runtime import Floats
+from stemtheory.simulator import HittingTime, hitting_time, simulate
 
 EPSILON = 1e-3  # the paper's; also the one that is measured
 K = 2

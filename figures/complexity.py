@@ -31,8 +31,8 @@ from stemtheory.figures._exact import (
     quadratic,
     sgd_costs,
 )
-from stemtheory.report.drawing import Figure, Progress
-from stemtheory.simulator.simulation import simulate
+from stemtheory.report import Figure, Progress
+from stemtheory.simulator import simulate
 
 K = 4
 SEED = 0

@@ -21,19 +21,16 @@ from stemtheory.algorithms import ALGORITHMS
 from stemtheory.figures._exact import (
     FEDAVG_COLOUR,
     STEM_COLOUR,
-    Floats,
     exponent,
     local_exponents,
     tail_exponent,
 )
-from stemtheory.moments.exact import steps_to
-from stemtheory.moments.linear_model import LINEARISED, LinearModel, linear_model
-from stemtheory.moments.recursion import Recursion
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.oracles.problem import Problem
-from stemtheory.report.drawing import Figure, Progress
-from stemtheory.simulator.hitting import last_crossing
-from stemtheory.simulator.simulation import simulate
+from stemtheory.moments import LINEARISED, LinearModel, Recursion, steps_to
+from stemtheory.moments.linear_model import linear_model
+from stemtheory.oracles import Problem, load_problem
+from stemtheory.report import Figure, Progress
+from stemtheory.runtime import Floats
+from stemtheory.simulator import last_crossing, simulate
 
 H, Z, ZETA, PHASE = 0.5, 0.5, 1.0, math.pi / 4  # so L = H + Z = 1
 X1 = 1.0

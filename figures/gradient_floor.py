@@ -18,15 +18,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.images.data_sets import missing
-from stemtheory.images.problem import ImageProblem
-from stemtheory.images.training import Training, estimates, train
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.oracles.problem import Constants
-from stemtheory.report.drawing import Figure, Progress, log_bars
-from stemtheory.report.pages import Column, Table
-from stemtheory.runtime.backend import numpy_backend
-from stemtheory.schedules.by_name import Constant
+from stemtheory.images import ImageProblem, Training, missing, train
+from stemtheory.images.training import estimates
+from stemtheory.oracles import Constants, load_problem
+from stemtheory.report import Column, Figure, Progress, Table, log_bars
+from stemtheory.runtime import numpy_backend
+from stemtheory.schedules import Constant
 
 K, SEED = 10, 0
 ETA, SMALL_A, LARGE_A = 0.03, 0.03, 0.1

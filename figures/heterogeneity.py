@@ -17,9 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogFormatterSciNotation
 
-from stemtheory.experiment.stored import stored_sweep, swept
-from stemtheory.experiment.sweep import SweepResult
-from stemtheory.report.drawing import Figure, Floats, Progress, drawable, log_bars, plain_log_axes
+from stemtheory.experiment import SweepResult, stored_sweep, swept
+from stemtheory.report import Figure, Progress, drawable, log_bars, plain_log_axes
+from stemtheory.runtime import Floats
 
 ALGORITHMS = ("stem", "fedavg")
 NAMES = {"stem": "STEM", "fedavg": "FedAvg"}

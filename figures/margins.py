@@ -19,10 +19,9 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogFormatterSciNotation
 
 from stemtheory.bounds import Setting, bound_curve, evaluate, invert
-from stemtheory.experiment.stored import stored_sweep, swept
-from stemtheory.experiment.sweep import SweepResult
-from stemtheory.report.drawing import Figure, Floats, Progress, log_bars
-from stemtheory.runtime.errors import UsageError
+from stemtheory.experiment import SweepResult, stored_sweep, swept
+from stemtheory.report import Figure, Progress, log_bars
+from stemtheory.runtime import Floats, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,11 +20,11 @@ from stemtheory.figures._exact import (
     STEM_COLOUR,
     TRADE_OFFS,
     Costs,
-    Floats,
     costs_down_to,
     exponent,
 )
-from stemtheory.report.drawing import Figure, Progress
+from stemtheory.report import Figure, Progress
+from stemtheory.runtime import Floats
 
 WORKERS = np.array([1, 2, 4, 8, 16, 32, 64])
 SMALL, LARGE = 1e-5, 3e-2

@@ -13,10 +13,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.experiment.stored import stored_sweep, swept
-from stemtheory.experiment.sweep import SweepResult
+from stemtheory.experiment import SweepResult, stored_sweep, swept
 from stemtheory.figures._tradeoff import Grid, K, grid_of
-from stemtheory.report.drawing import Figure, Floats, Progress, log_bars, plain_log_axes
+from stemtheory.report import Figure, Progress, log_bars, plain_log_axes
+from stemtheory.runtime import Floats
 
 GRIDS = ("surface", "right", "middle", "coarse")
 COLOURS = ("#0072B2", "#E69F00", "#D55E00")

@@ -16,12 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.bounds import Setting, evaluate
-from stemtheory.figures._exact import Floats
-from stemtheory.moments.exact import stability
+from stemtheory.moments import stability
 from stemtheory.moments.linear_model import linear_model
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.report.drawing import Figure, Progress
-from stemtheory.simulator.simulation import simulate
+from stemtheory.oracles import load_problem
+from stemtheory.report import Figure, Progress
+from stemtheory.runtime import Floats
+from stemtheory.simulator import simulate
 
 READINGS = ("literal", "average-first", "overwrite")
 L, ZETA = 1.0, 2.0

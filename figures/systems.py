@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullLocator
 
-from stemtheory.experiment.stored import stored_sweep, swept
+from stemtheory.experiment import stored_sweep, swept
 from stemtheory.figures._systems import (
     AXES,
     COSTS,
@@ -27,7 +27,7 @@ from stemtheory.figures._systems import (
     systems_of,
     table,
 )
-from stemtheory.report.drawing import Figure, Progress, drawable, plain_log_axes
+from stemtheory.report import Figure, Progress, drawable, plain_log_axes
 
 FEW = ("minibatch-sgd", "fedavg", "scaffold", "stem")  # what a quick figure runs by itself
 GRIDS = tuple(f"{name}{end}" for name in PANELS for end in ("", "_batch"))

@@ -26,8 +26,7 @@ from stemtheory.figures._exact import (
     exponent,
 )
 from stemtheory.figures._table1_tuned import TunedRow
-from stemtheory.report.drawing import Figure, Progress
-from stemtheory.report.pages import Column, Table
+from stemtheory.report import Column, Figure, Progress, Table
 
 K = 4
 NUS = tuple(Fraction(n, 4) for n in range(5))

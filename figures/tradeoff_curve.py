@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.experiment.stored import stored_sweep
+from stemtheory.experiment import stored_sweep
 from stemtheory.figures._tradeoff import (
     SEED,
     Cell,
@@ -30,9 +30,8 @@ from stemtheory.figures._tradeoff import (
     measured_grid,
     problem,
 )
-from stemtheory.report.drawing import Figure, Progress, log_bars, plain_log_axes
-from stemtheory.simulator.hitting import hitting_time, interval
-from stemtheory.simulator.simulation import simulate
+from stemtheory.report import Figure, Progress, log_bars, plain_log_axes
+from stemtheory.simulator import hitting_time, interval, simulate
 
 NUS = (0.0, 0.25, 0.5, 0.75, 1.0)
 STEM_COLOUR, FEDAVG_COLOUR, CORNER_COLOUR = "#0072B2", "#D55E00", "black"

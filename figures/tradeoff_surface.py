@@ -23,7 +23,7 @@ from stemtheory.figures._tradeoff import (
     measured_grid,
     stored_grid,
 )
-from stemtheory.report.drawing import Figure, Progress, log_bars, plain_log_axes
+from stemtheory.report import Figure, Progress, log_bars, plain_log_axes
 
 BATCHES = (1.0, 600.0)
 LOCAL = (0.7, 60.0)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from numpy.typing import NDArray
 
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.figures._exact import (
@@ -27,12 +26,10 @@ from stemtheory.figures._exact import (
     local_exponents,
     tail_exponent,
 )
-from stemtheory.moments.exact import steps_to
+from stemtheory.moments import Recursion, steps_to
 from stemtheory.moments.linear_model import linear_model
-from stemtheory.moments.recursion import Recursion
-from stemtheory.report.drawing import Figure, Progress
-
-Floats = NDArray[np.float64]
+from stemtheory.report import Figure, Progress
+from stemtheory.runtime import Floats
 
 EPSILONS = 4.0 ** -np.arange(3, 13)
 GRID = 17  # points per direction of a search; each level is a quarter as wide

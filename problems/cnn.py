@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.images.networks import Network
-from stemtheory.images.nn_layers import (
+from stemtheory.images import (
+    ImageFamily,
+    Network,
     Pooled,
     affine,
     affine_gradient,
@@ -34,8 +35,7 @@ from stemtheory.images.nn_layers import (
     pool,
     pool_gradient,
 )
-from stemtheory.images.problem import ImageFamily
-from stemtheory.runtime.errors import UsageError, choice
+from stemtheory.runtime import UsageError, choice
 
 
 class Widths(NamedTuple):

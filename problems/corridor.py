@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracles.problem import Floats
-from stemtheory.oracles.separable import Family
-from stemtheory.runtime.errors import UsageError, real
+from stemtheory.oracles import Family
+from stemtheory.runtime import Floats, UsageError, real
 
 
 def loss(x: Any, weight: Any, one: Any, bend: Any) -> Any:

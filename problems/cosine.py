@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracles.separable import Family
-from stemtheory.runtime.errors import UsageError, real
+from stemtheory.oracles import Family
+from stemtheory.runtime import UsageError, real
 
 
 def loss(x: Any, weight: Any, rho: Any, ripple: Any, rest: Any) -> Any:

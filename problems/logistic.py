@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracles.finite_sum import Model
-from stemtheory.oracles.problem import Floats
+from stemtheory.oracles import Model
+from stemtheory.runtime import Floats
 
 FLIPPED = 0.1  # share of labels that the plane gets wrong
 

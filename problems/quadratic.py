@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stemtheory.oracles.separable import Family
+from stemtheory.oracles import Family
 
 
 def loss(x: Any, weight: Any) -> Any:

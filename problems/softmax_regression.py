@@ -18,9 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stemtheory.images.networks import Network
-from stemtheory.images.nn_layers import affine, affine_gradient, cross_entropy_gradient
-from stemtheory.images.problem import ImageFamily
+from stemtheory.images import ImageFamily, Network, affine, affine_gradient, cross_entropy_gradient
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.images.networks import Network
-from stemtheory.images.nn_layers import affine, affine_gradient, cross_entropy_gradient
-from stemtheory.images.problem import ImageFamily
-from stemtheory.runtime.errors import whole
+from stemtheory.images import ImageFamily, Network, affine, affine_gradient, cross_entropy_gradient
+from stemtheory.runtime import whole
 
 
 @dataclass(frozen=True)

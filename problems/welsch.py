@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracles.separable import Family
+from stemtheory.oracles import Family
 
 
 def loss(x: Any, weight: Any, rate: Any) -> Any:

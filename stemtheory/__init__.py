@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from stemtheory import bounds
 from stemtheory._version import __version__
-from stemtheory.claims.together import verify
-from stemtheory.experiment.sweep import SweepResult, run_sweep
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.runtime.errors import UsageError
-from stemtheory.simulator.simulation import simulate
-from stemtheory.simulator.trace import Trace
+from stemtheory.claims import verify
+from stemtheory.experiment import SweepResult, run_sweep
+from stemtheory.oracles import load_problem
+from stemtheory.runtime import UsageError
+from stemtheory.simulator import Trace, simulate
 
 __all__ = [
     "SweepResult",

@@ -17,16 +17,23 @@ import numpy as np
 from scipy.optimize import brentq
 
 from stemtheory.bounds import Setting, evaluate, invert
-from stemtheory.claims import together
-from stemtheory.claims.base import Case
-from stemtheory.claims.casefiles import replay, shipped, worst
-from stemtheory.claims.evidence.path import record, square
-from stemtheory.claims.ledger import claims
-from stemtheory.claims.paper.useful import summation, summation_printed
-from stemtheory.claims.repaired.coefficients import PARTS
-from stemtheory.claims.repaired.elementary import Flat, growth
-from stemtheory.report.ledger_rows import PRINTED, READINGS, matrix
-from stemtheory.schedules.stepsizes import theorem_c_b, theorem_eta, theorem_sum_eta_cubed
+from stemtheory.claims import (
+    PARTS,
+    Case,
+    Flat,
+    claims,
+    growth,
+    record,
+    replay,
+    shipped,
+    square,
+    summation,
+    summation_printed,
+    together,
+    worst,
+)
+from stemtheory.report import PRINTED, READINGS, matrix
+from stemtheory.schedules import theorem_c_b, theorem_eta, theorem_sum_eta_cubed
 
 THREE = READINGS[:3]
 PLACE = re.compile(r"\{\{(\w+)\}\}")

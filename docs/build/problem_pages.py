@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracles.catalogue import load_problem, names, problem_entry
-from stemtheory.oracles.problem import Constants, Floats, Problem
+from stemtheory.oracles import Constants, Problem, load_problem, names, problem_entry
+from stemtheory.runtime import Floats
 
 REACH = 5.0  # the pictures show -5 <= x <= 5
 WIDTH, HEIGHT, MARGIN = 220, 150, 26

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stemtheory.images.over_seeds import SeedMean, over_seeds, percent, points
+from stemtheory.images import SeedMean, percent, points
+from stemtheory.images.over_seeds import over_seeds
 
 FIGURES = (2, 3, 4, 5)
 PAPER, TUNED = "the paper's step sizes", "tuned step sizes"

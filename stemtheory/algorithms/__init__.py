@@ -16,9 +16,21 @@ from stemtheory.algorithms import (
     stem,
     vrl_sgd,
 )
-from stemtheory.algorithms.entry import Entry, Option
-
-__all__ = ["ALGORITHMS", "Entry", "Option"]
+from stemtheory.algorithms.base import (
+    Algorithm,
+    Chances,
+    Round,
+    Step,
+    System,
+    declared,
+    mean_iterate,
+    mean_over_workers,
+    spread,
+)
+from stemtheory.algorithms.entry import Entry, Facts, Option
+from stemtheory.algorithms.fedavg import FedAvg
+from stemtheory.algorithms.scaffold import Scaffold
+from stemtheory.algorithms.stem import READINGS, Stem, StemState
 
 _MODULES = (
     stem,

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from stemtheory.oracles.problem import Floats, Problem
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats
 
 Chances = Mapping[str, Any]
 

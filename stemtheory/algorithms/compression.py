@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms.base import Chance, Chances
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 KINDS = ("none", "sparsify", "quantise")
 PURPOSE = "compression"

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Algorithm
-from stemtheory.runtime.errors import UsageError, choice, mapping, real, whole
-from stemtheory.schedules.by_name import Constant, Curve, Schedule
-from stemtheory.schedules.stepsizes import coupled
+from stemtheory.runtime import UsageError, choice, mapping, real, whole
+from stemtheory.schedules import Constant, Curve, Schedule, coupled
 
 Options = Mapping[str, Any]
 SYNCS = ("literal", "average-first", "overwrite", "average-both")  # stem.READINGS says what each is

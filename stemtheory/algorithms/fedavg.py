@@ -26,8 +26,8 @@ from stemtheory.algorithms.base import (
 )
 from stemtheory.algorithms.entry import PARTICIPATION, Entry, Options
 from stemtheory.algorithms.participation import sampled, weight_of
-from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.by_name import fedavg_curve
+from stemtheory.oracles import Problem
+from stemtheory.schedules import fedavg_curve
 
 
 class FedAvgState(NamedTuple):

@@ -34,9 +34,9 @@ from stemtheory.algorithms.entry import (
     unit,
 )
 from stemtheory.algorithms.participation import sampled, server_mean, weight_of
-from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.errors import whole
-from stemtheory.schedules.by_name import Schedule, stem_curve
+from stemtheory.oracles import Problem
+from stemtheory.runtime import whole
+from stemtheory.schedules import Schedule, stem_curve
 
 
 class Trail(NamedTuple):

@@ -39,10 +39,9 @@ from stemtheory.algorithms.entry import (
     one_of,
     positive,
 )
-from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.errors import whole
-from stemtheory.schedules.by_name import Schedule, fedavg_curve
-from stemtheory.schedules.stepsizes import FloatArray, numbers, times
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats, whole
+from stemtheory.schedules import Schedule, fedavg_curve, numbers, times
 
 
 class FedPdState(NamedTuple):
@@ -145,12 +144,12 @@ class LocalSgd:
     I: int
     name: ClassVar[str] = "theorem"
 
-    def eta(self, t: ArrayLike) -> FloatArray:
+    def eta(self, t: ArrayLike) -> Floats:
         """Return the step of iteration t, which starts anew with every round."""
         q = np.mod(times(t) - 1, self.I)
         return np.asarray(1 / (2 * self.smoothness + self.modulus * q))
 
-    def momentum(self, t: ArrayLike) -> FloatArray:
+    def momentum(self, t: ArrayLike) -> Floats:
         """Return 1 in the shape of t."""
         return np.ones_like(times(t))
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, capped, not_negative
-from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.by_name import Schedule, fedavg_curve
+from stemtheory.oracles import Problem
+from stemtheory.schedules import Schedule, fedavg_curve
 
 
 class FedProxState(NamedTuple):

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, below_one, capped
-from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.by_name import Schedule, fedavg_curve
+from stemtheory.oracles import Problem
+from stemtheory.schedules import Schedule, fedavg_curve
 
 
 class MomentumState(NamedTuple):

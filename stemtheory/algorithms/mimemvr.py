@@ -30,8 +30,8 @@ from stemtheory.algorithms.entry import (
     round_coupling,
 )
 from stemtheory.algorithms.participation import sampled, server_mean, weight_of
-from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.by_name import Schedule, stem_curve
+from stemtheory.oracles import Problem
+from stemtheory.schedules import Schedule, stem_curve
 
 
 class MimeMvrState(NamedTuple):

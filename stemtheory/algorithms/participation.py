@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms.base import Chance, Chances, Round, average
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 PURPOSE = "participation"
 

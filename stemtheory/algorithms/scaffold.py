@@ -32,8 +32,8 @@ from stemtheory.algorithms.entry import (
     one_of,
 )
 from stemtheory.algorithms.participation import present, sampled, server_mean, weight_of
-from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.by_name import Schedule, fedavg_curve
+from stemtheory.oracles import Problem
+from stemtheory.schedules import Schedule, fedavg_curve
 
 
 class ScaffoldState(NamedTuple):

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from stemtheory.algorithms.base import Chances, Round, Step, spread
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, below_one, capped, positive
 from stemtheory.algorithms.participation import server_mean
-from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.by_name import Schedule, fedavg_curve
+from stemtheory.oracles import Problem
+from stemtheory.schedules import Schedule, fedavg_curve
 
 
 class SlowMoState(NamedTuple):

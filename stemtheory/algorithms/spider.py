@@ -23,9 +23,9 @@ import numpy as np
 
 from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, positive
-from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.errors import whole
-from stemtheory.schedules.by_name import Constant, Schedule, stem_curve
+from stemtheory.oracles import Problem
+from stemtheory.runtime import whole
+from stemtheory.schedules import Constant, Schedule, stem_curve
 
 
 class SpiderState(NamedTuple):

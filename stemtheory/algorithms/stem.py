@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Step, mean_over_workers, spread
 from stemtheory.algorithms.entry import Entry, Options
-from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.by_name import stem_curve
+from stemtheory.oracles import Problem
+from stemtheory.schedules import stem_curve
 
 READINGS = {
     "literal": "as listed: the own point stays the previous point of the next difference",

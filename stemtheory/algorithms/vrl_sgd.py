@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, capped
-from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.errors import truth
-from stemtheory.schedules.by_name import Schedule, fedavg_curve
+from stemtheory.oracles import Problem
+from stemtheory.runtime import truth
+from stemtheory.schedules import Schedule, fedavg_curve
 
 
 class VrlState(NamedTuple):

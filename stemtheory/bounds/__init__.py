@@ -1,5 +1,7 @@
 """The theorems' bounds, term by term: evaluated, inverted, and held against measurements."""
 
+from stemtheory.bounds.advise.measured import advise_on
+from stemtheory.bounds.advise.offers import Question, cheapest_at
 from stemtheory.bounds.evaluation import (
     BOUNDS,
     Bound,
@@ -14,18 +16,6 @@ from stemtheory.bounds.evaluation import (
     samples_per_worker,
     table1_exponents,
 )
-
-__all__ = [
-    "BOUNDS",
-    "Bound",
-    "BoundFormula",
-    "Inversion",
-    "Premise",
-    "Setting",
-    "TableRow",
-    "bound_curve",
-    "evaluate",
-    "invert",
-    "samples_per_worker",
-    "table1_exponents",
-]
+from stemtheory.bounds.formulas import whole_rounds
+from stemtheory.bounds.statement import bound_document
+from stemtheory.bounds.verdicts import Margin, document, margins, setting_of

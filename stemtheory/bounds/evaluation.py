@@ -16,9 +16,8 @@ from stemtheory.bounds.formulas import BoundFormula, Premise, Setting
 from stemtheory.bounds.inversion import first_fixed, first_on_curve
 from stemtheory.bounds.stem import STEM_BOUNDS
 from stemtheory.bounds.table1 import TableRow, table1_exponents
-from stemtheory.runtime.errors import UsageError, choice, real, whole
-from stemtheory.schedules.curves import Curve, check_nu
-from stemtheory.schedules.stepsizes import Theorem
+from stemtheory.runtime import UsageError, choice, real, whole
+from stemtheory.schedules import Curve, Theorem, check_nu
 
 __all__ = [
     "BOUNDS",

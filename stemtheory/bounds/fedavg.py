@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from stemtheory.bounds.formulas import BoundFormula, Premise, Setting, Terms, whole_rounds
-from stemtheory.schedules.curves import FEDAVG_TRADE_OFF, Curve
+from stemtheory.schedules import FEDAVG_TRADE_OFF, Curve
 
 
 def _fedavg(s: Setting) -> Terms:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from stemtheory.runtime.errors import real, whole
-from stemtheory.schedules.curves import STEM_TRADE_OFF, Curve, TradeOff
+from stemtheory.runtime import real, whole
+from stemtheory.schedules import STEM_TRADE_OFF, Curve, TradeOff
 
 Terms = dict[str, float]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.curves import Curve
+from stemtheory.runtime import UsageError
+from stemtheory.schedules import Curve
 
 # Beyond, a stretch of the curve may be narrower than the spacing of floats.
 LONGEST = 10**44

@@ -12,8 +12,7 @@ import math
 from dataclasses import replace
 
 from stemtheory.bounds.formulas import BoundFormula, Premise, Setting, Terms, whole_rounds
-from stemtheory.schedules.curves import Curve
-from stemtheory.schedules.stepsizes import theorem_c_b, theorem_eta, theorem_sum_eta_cubed
+from stemtheory.schedules import Curve, theorem_c_b, theorem_eta, theorem_sum_eta_cubed
 
 
 def _rates(s: Setting) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 Exponent = Fraction | float
 

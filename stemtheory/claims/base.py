@@ -14,9 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from stemtheory.bounds.formulas import Premise
-from stemtheory.oracles.problem import Floats
-from stemtheory.runtime.errors import UsageError
+from stemtheory.bounds import Premise
+from stemtheory.runtime import Floats, UsageError
 
 Kind = Literal["arithmetic", "pathwise", "conditional", "expectation", "rate", "not-checkable"]
 Where = Literal["all", "off-sync", "sync"]

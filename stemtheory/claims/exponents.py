@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stemtheory.claims.base import Comparison
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 EXACT = 1e-12  # an exact exponent is compared as a float
 FITTED = 0.01  # tolerance of slopes of a bound over many decades: rounded I, lower-order terms

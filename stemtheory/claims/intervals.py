@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 Number = int | str | Fraction
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from stemtheory.claims.base import Cell, Claim, Comparison, Verdict
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 ALPHA = 1e-3
 INSTANCES = 20_000  # an upper limit on the statistical instances of one verify; a test counts them

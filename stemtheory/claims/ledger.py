@@ -13,9 +13,8 @@ from stemtheory.claims.evidence.fedavg_path import record_fedavg
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.judge import combine, judge
 from stemtheory.claims.panel import grid, path_cases, with_reading
-from stemtheory.oracles.catalogue import user_entry
-from stemtheory.runtime import notebook
-from stemtheory.runtime.errors import UsageError, choice
+from stemtheory.oracles import user_entry
+from stemtheory.runtime import UsageError, choice, notebook
 
 SECTIONS = (
     "paper.assumptions",

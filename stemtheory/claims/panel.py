@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stemtheory.claims.base import Case, dials
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 LEVELS = ("quick", "default", "full")
 SIZES = ((1, 1, 3), (2, 1, 1), (2, 1, 2), (4, 2, 4), (4, 2.5, 8), (8, 64, 16))  # K, b, I

@@ -17,7 +17,7 @@ import numpy as np
 
 from stemtheory.claims.base import Claim, Comparison, Verdict
 from stemtheory.claims.judge import critical, instances
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 MOST = 240  # points of one claim that are drawn
 EACH = 12  # points kept of one comparison, or MOST if it is the only one

@@ -10,7 +10,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
-from stemtheory.runtime.errors import UsageError, whole
+from stemtheory.runtime import UsageError, whole
 
 ProblemName = Annotated[
     str | None,
@@ -69,9 +69,9 @@ def advise(
 
     With --problem each way is also run, and its measured cost stands beside the proved one.
     """
-    from stemtheory.bounds.advise.measured import advise_on
+    from stemtheory.bounds import advise_on
     from stemtheory.bounds.advise.offers import advise as advised
-    from stemtheory.report.trace_files import targets
+    from stemtheory.report import targets
 
     files = targets(None, plot)
     constants = o.given(L=L, sigma=sigma, zeta=zeta)
@@ -95,7 +95,7 @@ def advise(
 
 
 def _draw(document: Mapping[str, Any], path: Path) -> Path:
-    from stemtheory.report.advise_plot import draw_costs
+    from stemtheory.report import draw_costs
 
     if document["choice"] is None:
         raise UsageError(f"{path} was not drawn, since nothing needs to be run: leave --plot out.")

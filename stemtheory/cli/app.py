@@ -15,7 +15,7 @@ from stemtheory.cli import claims as cli_claims
 from stemtheory.cli import console, display
 from stemtheory.cli import options as o
 from stemtheory.cli import sweeps as cli_sweeps
-from stemtheory.runtime.errors import choice, whole
+from stemtheory.runtime import choice, whole
 
 app = typer.Typer(
     name="stemtheory",
@@ -105,7 +105,7 @@ def bound(
     json: o.Json = False,
 ) -> int:
     """A bound, its terms and premises; with --epsilon also the T, samples and rounds it takes."""
-    from stemtheory.bounds.document import bound_document
+    from stemtheory.bounds import bound_document
 
     sizes = o.given(T=T, K=K, b=b, I=I, nu=nu, B=B, sync_batch=sync_batch, epsilon=epsilon)
     constants = o.given(L=L, sigma=sigma, zeta=zeta, gap=gap, grad_sq=grad_sq)
@@ -151,10 +151,10 @@ def run(
 ) -> int:
     """Run an algorithm on a problem and set what it measured beside every bound on it."""
     from stemtheory.algorithms import ALGORITHMS
-    from stemtheory.bounds import margins
-    from stemtheory.oracles.catalogue import load_problem
+    from stemtheory.bounds import verdicts
+    from stemtheory.oracles import load_problem
     from stemtheory.report import trace_files
-    from stemtheory.simulator.simulation import simulate
+    from stemtheory.simulator import simulate
 
     entry = ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)]
     workers = whole("K", (entry.pin("K") or 4) if K is None else K)
@@ -182,9 +182,9 @@ def run(
         record_every=whole("record_every", 0 if record_every is None else record_every, 0),
         record_at=trace_files.plot_times(steps) if files and record_every is None else (),
     )
-    found = margins.margins(trace)
+    found = verdicts.margins(trace)
     written = [str(trace_files.write(trace, found, path)) for path in files]
-    document = {**margins.document(trace, found), "files": written}
+    document = {**verdicts.document(trace, found), "files": written}
     console.emit(document, json, lambda: display.show_run(document))
     return int(trace.status != "ok" or any(m.verdict == "violated" for m in found))
 
@@ -203,8 +203,8 @@ def figure(
     json: o.Json = False,
 ) -> int:
     """Draw figures and write them with their captions."""
-    from stemtheory.experiment.faults import StoreError
-    from stemtheory.report.drawing import draw_figures
+    from stemtheory.experiment import StoreError
+    from stemtheory.report import draw_figures
 
     try:
         drawn = draw_figures(
@@ -229,7 +229,7 @@ def reproduce(
     json: o.Json = False,
 ) -> int:
     """Check every claim, run every sweep, draw every figure, and write one report."""
-    from stemtheory.experiment.faults import StoreError, SweepStopped
+    from stemtheory.experiment import StoreError, SweepStopped
     from stemtheory.report import reproduction as report
 
     try:

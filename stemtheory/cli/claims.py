@@ -11,7 +11,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
-from stemtheory.runtime.errors import real, whole
+from stemtheory.runtime import real, whole
 
 Names = Annotated[
     list[str] | None,
@@ -77,8 +77,7 @@ def verify(
     json: o.Json = False,
 ) -> int:
     """Put the paper's claims to the test: a verdict, a margin and the worst case for each."""
-    from stemtheory.claims import together
-    from stemtheory.claims.ledger import select
+    from stemtheory.claims import select, together
     from stemtheory.cli import display_claims
     from stemtheory.report import ledger_report
 
@@ -111,7 +110,7 @@ def verify(
 
 
 def _replay(target: str, json: bool) -> int:
-    from stemtheory.claims.casefiles import locate, replay
+    from stemtheory.claims import locate, replay
     from stemtheory.cli import display_claims
 
     document: dict[str, Any] = {"replays": [replay(file) for file in locate(target)]}
@@ -121,8 +120,8 @@ def _replay(target: str, json: bool) -> int:
 
 def explain(name: ClaimName, json: o.Json = False) -> int:
     """A claim's statement, formula, premises, verdicts, counterexamples and repair."""
-    from stemtheory.claims.explain import explain as explained
-    from stemtheory.claims.ledger import one
+    from stemtheory.claims import explain as explained
+    from stemtheory.claims import one
     from stemtheory.cli import display_claims
 
     document, claim = explained(name), one(name)
@@ -139,9 +138,8 @@ def hunt(
     json: o.Json = False,
 ) -> int:
     """Search for a counterexample, shrink it and write its case file; else the tightest ratio."""
-    from stemtheory.claims.base import Verdict
-    from stemtheory.claims.hunt import hunt as hunted
-    from stemtheory.claims.ledger import one
+    from stemtheory.claims import Verdict, one
+    from stemtheory.claims import hunt as hunted
     from stemtheory.cli import display_claims
 
     show = progress()
@@ -176,8 +174,7 @@ def check(
     json: o.Json = False,
 ) -> int:
     """The contract of a problem: every constant declared, attained and nowhere exceeded."""
-    from stemtheory.claims.contract import check_problem, passed
-    from stemtheory.claims.contract.rows import records
+    from stemtheory.claims import check_problem, passed, records
     from stemtheory.cli import display_claims
 
     named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)

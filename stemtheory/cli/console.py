@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.jsontext import to_json
+from stemtheory.runtime import UsageError, to_json
 
 WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
 LARGEST_WIDTH = 10_000  # of a terminal: to ask how wide a table must be, not how wide it may be

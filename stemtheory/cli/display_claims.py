@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stemtheory.claims.base import Claim
+from stemtheory.claims import Claim
 from stemtheory.cli.console import line, table
-from stemtheory.report.formula import plain
-from stemtheory.report.ledger_rows import READINGS, Line, lines, matrix
+from stemtheory.report import READINGS, Line, lines, matrix, plain
 
 Document = Mapping[str, Any]
 

@@ -16,8 +16,7 @@ from stemtheory._version import __version__
 from stemtheory.algorithms import ALGORITHMS, Entry, base
 from stemtheory.bounds import BOUNDS
 from stemtheory.oracles import catalogue
-from stemtheory.runtime.backend import resolve
-from stemtheory.runtime.errors import UsageError, choice
+from stemtheory.runtime import UsageError, choice, resolve
 
 PACKAGES = ("numpy", "scipy", "pandas", "matplotlib", "typer", "numba", "cupy", "distributed")
 Rows = list[dict[str, Any]]
@@ -121,7 +120,7 @@ def _bounds() -> Rows:
 
 
 def _claims() -> Rows:
-    from stemtheory.claims.ledger import claims  # its checkers are not needed for the other kinds
+    from stemtheory.claims import claims
 
     return [
         {

@@ -11,9 +11,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from stemtheory.oracles.catalogue import load_problem, names
-from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.errors import UsageError, real
+from stemtheory.oracles import Problem, load_problem, names
+from stemtheory.runtime import UsageError, real
 
 PROBLEM, SIZES, METHOD, OUTPUT = "Problem", "Sizes", "Method", "Output"
 

@@ -12,10 +12,10 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
-from stemtheory.runtime.errors import UsageError, whole
+from stemtheory.runtime import UsageError, whole
 
 if TYPE_CHECKING:
-    from stemtheory.experiment.sweep import Progress
+    from stemtheory.experiment import Progress
 
 SHOWN = ("status", "mean_grad_sq", "stderr", "rounds")
 VARYING = ("problem", "algorithm", "sync", "K", "dim", "T", "b", "I", "L", "sigma", "zeta", "seed")
@@ -70,8 +70,7 @@ def sweep(
     json: o.Json = False,
 ) -> int:
     """Run the missing cells of a sweep; killed at any moment, the same command resumes it."""
-    from stemtheory.experiment.faults import StoreError, SweepStopped, WorkersLostError
-    from stemtheory.experiment.sweep import run_sweep
+    from stemtheory.experiment import StoreError, SweepStopped, WorkersLostError, run_sweep
 
     try:
         found = run_sweep(
@@ -101,10 +100,8 @@ def results(
     json: o.Json = False,
 ) -> int:
     """Show the cells of a store, filter them, and export them without losing a digit."""
-    from stemtheory.experiment.design.where import condition
-    from stemtheory.experiment.faults import StoreError
+    from stemtheory.experiment import Store, StoreError, condition
     from stemtheory.experiment.store import tables
-    from stemtheory.experiment.store.results import Store
 
     try:
         with Store.reading(store) as opened:

@@ -1,1 +1,15 @@
 """Sweeps: a TOML file becomes cells, cells become rows of a store, rows become a table."""
+
+from stemtheory.experiment.design.points import NO_CURVE, Machine, points
+from stemtheory.experiment.design.spec import Spec, load_spec, parse_spec
+from stemtheory.experiment.design.where import condition
+from stemtheory.experiment.execute.forecast import weight
+from stemtheory.experiment.execute.work import run_cell
+from stemtheory.experiment.faults import StoreError, SweepStopped, WorkersLostError
+from stemtheory.experiment.fits.exponents import Fit
+from stemtheory.experiment.fits.targets import Target
+from stemtheory.experiment.fits.tuning import Tuned, tuned
+from stemtheory.experiment.store.results import Store
+from stemtheory.experiment.store.tables import cell_records
+from stemtheory.experiment.stored import stored_sweep, swept
+from stemtheory.experiment.sweep import Progress, SweepResult, run_sweep

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stemtheory.experiment.design.spec import Spec, load_spec
 from stemtheory.experiment.sweep import SweepResult, run_sweep
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 
 def stored_sweep(name: str, mode: str, store: Path, grids: Sequence[str] = ()) -> SweepResult:

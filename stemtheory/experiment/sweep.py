@@ -23,10 +23,7 @@ from stemtheory.experiment.fits.exponents import Fit, check_columns, fits
 from stemtheory.experiment.fits.targets import Target, targets
 from stemtheory.experiment.store import tables
 from stemtheory.experiment.store.results import Store
-from stemtheory.oracles.problem import Floats
-from stemtheory.runtime.backend import resolve
-from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.signals import Stop
+from stemtheory.runtime import Floats, Stop, UsageError, resolve
 from stemtheory.simulator import fused
 
 if TYPE_CHECKING:

@@ -1,1 +1,17 @@
 """The paper's experiments on real images: data sets, networks by hand, training."""
+
+from stemtheory.images.data_sets import Images, available, missing
+from stemtheory.images.networks import Network
+from stemtheory.images.nn_layers import (
+    Pooled,
+    affine,
+    affine_gradient,
+    col2im,
+    cross_entropy_gradient,
+    im2col,
+    pool,
+    pool_gradient,
+)
+from stemtheory.images.over_seeds import SeedMean, percent, points
+from stemtheory.images.problem import ImageFamily, ImageProblem
+from stemtheory.images.training import History, PerEpoch, Training, train

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 Bytes = NDArray[np.uint8]
 IDX_MAGIC = b"\x00\x00\x08"  # unsigned bytes; the fourth byte is the number of axes

@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stemtheory.images.data_files import Raw, first_folder, read_cifar10, read_idx_pair
-from stemtheory.runtime.errors import UsageError, choice, whole
+from stemtheory.runtime import Ints, UsageError, choice, whole
 
-Ints = NDArray[np.int64]
 CLASSES = 10
 VARIABLE = "STEMTHEORY_DATA"
 PACKAGED_FASHION = Path("/usr/share/datasets/fashion-mnist")  # Debian's dataset-fashion-mnist

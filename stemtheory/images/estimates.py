@@ -17,7 +17,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stemtheory.oracles.problem import Constants, Exactness, Floats
+from stemtheory.oracles import Constants, Exactness
+from stemtheory.runtime import Floats
 
 POINTS = 3  # besides the start: random points at distance 1 of it
 STEP = 1e-2

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 
 class SeedMean(NamedTuple):
@@ -27,7 +27,7 @@ class SeedMean(NamedTuple):
         """Whether it differs from 0 beyond chance, on either side, by the same distribution."""
         if self.seeds < 2:
             return False
-        return abs(self.mean) > float(student.ppf(0.975, self.seeds - 1)) * self.error
+        return abs(self.mean) > float(stdtrit(self.seeds - 1, 0.975)) * self.error
 
 
 def over_seeds(values: ArrayLike) -> SeedMean:

@@ -25,9 +25,8 @@ from stemtheory.images.data_sets import CLASSES, Images, Shards, load_images, pa
 from stemtheory.images.estimates import around
 from stemtheory.images.networks import Network, dimension, starting_point, unpack
 from stemtheory.images.nn_layers import cross_entropy
-from stemtheory.oracles.problem import Constants, Floats, Witness
-from stemtheory.runtime.backend import Backend
-from stemtheory.runtime.errors import UsageError, real, whole
+from stemtheory.oracles import Constants, Witness
+from stemtheory.runtime import Backend, Floats, UsageError, real, whole
 
 WHOLE_BATCH = 256  # images of one call where a whole data set is passed
 PIECE = 64  # images per worker of one call where a minibatch is large

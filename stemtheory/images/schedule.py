@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.runtime.errors import choice, whole
-from stemtheory.schedules.by_name import Practical, Schedule
-
-Floats = NDArray[np.float64]
+from stemtheory.runtime import Floats, choice, whole
+from stemtheory.schedules import Practical, Schedule
 
 
 @dataclass(frozen=True)

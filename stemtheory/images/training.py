@@ -30,15 +30,12 @@ from typing import Any, cast
 import numpy as np
 
 from stemtheory._version import __version__
-from stemtheory.algorithms import ALGORITHMS
-from stemtheory.algorithms.base import Algorithm, Step, System, mean_iterate
+from stemtheory.algorithms import ALGORITHMS, Algorithm, Step, System, mean_iterate
 from stemtheory.images.estimates import along
 from stemtheory.images.problem import ImageProblem
 from stemtheory.images.schedule import History, PerEpoch, Training
-from stemtheory.oracles.problem import Constants
-from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.files import write_file
-from stemtheory.runtime.streams import NoiseKey
+from stemtheory.oracles import Constants
+from stemtheory.runtime import NoiseKey, UsageError, write_file
 
 __all__ = ["History", "PerEpoch", "Training", "estimates", "train"]
 Progress = Callable[[str], None]

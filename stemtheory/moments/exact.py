@@ -16,16 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stemtheory.algorithms import ALGORITHMS
-from stemtheory.algorithms.base import Algorithm
+from stemtheory.algorithms import ALGORITHMS, Algorithm
 from stemtheory.moments.linear_model import LinearModel, coordinates
 from stemtheory.moments.maps import VARIABLES, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, apply, averages, constant_until
-from stemtheory.oracles.problem import Floats, Problem
-from stemtheory.runtime.errors import UsageError, choice, real, whole
-from stemtheory.schedules.by_name import Schedule, Theorem
-from stemtheory.simulator.sizes import Sizes, resolve_schedule, resolve_sizes
-from stemtheory.simulator.trace import Counts
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats, UsageError, choice, real, whole
+from stemtheory.schedules import Schedule, Theorem
+from stemtheory.simulator import Counts, Sizes, resolve_schedule, resolve_sizes
 
 MOST_VARYING = 1e9  # iterations of varying steps, each followed by itself: hours
 STABLE = 1e-10  # growth per round up to which a neutral direction counts as stable: rounding

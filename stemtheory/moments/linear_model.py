@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stemtheory.oracles.problem import Floats, Problem
-from stemtheory.oracles.separable import Separable
-from stemtheory.runtime.errors import UsageError, real, whole
+from stemtheory.oracles import Problem, Separable
+from stemtheory.runtime import Floats, UsageError, real, whole
 
 LINEARISED = "linearised model (A2 does not hold)"
 MOST_GROUPS = 6  # the moments of G groups are (3G + 1)(3G + 2)/2 + 6G numbers

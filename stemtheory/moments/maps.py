@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stemtheory.moments.linear_model import LinearModel
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 VARIABLES = {"stem": 3, "fedavg": 1}  # (x, x_prev, d) or (x)
 ROUNDING = 16 * np.finfo(float).eps  # of a product of three small matrices

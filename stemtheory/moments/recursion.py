@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stemtheory.algorithms.base import Algorithm
+from stemtheory.algorithms import Algorithm
 from stemtheory.moments.linear_model import LinearModel
 from stemtheory.moments.maps import (
     Layout,
@@ -24,8 +24,8 @@ from stemtheory.moments.maps import (
     powers_of_two,
     step_map,
 )
-from stemtheory.oracles.problem import Floats
-from stemtheory.schedules.by_name import Schedule
+from stemtheory.runtime import Floats
+from stemtheory.schedules import Schedule
 
 CHUNK = 2048  # varying steps whose maps are made at once
 

@@ -1,1 +1,14 @@
 """What a problem is: a loss, its gradient oracle, its dials, its constants with witnesses."""
+
+from stemtheory.oracles.catalogue import (
+    load_problem,
+    make_problem,
+    names,
+    problem_entry,
+    user_entry,
+    usual_dim,
+)
+from stemtheory.oracles.dials import resolve_zeta
+from stemtheory.oracles.finite_sum import Model
+from stemtheory.oracles.problem import Constants, Exactness, Problem, Witness
+from stemtheory.oracles.separable import Family, Separable

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.errors import UsageError, choice, whole
+from stemtheory.runtime import UsageError, choice, whole
 
 DIM = 8  # where none is given and the problem is free to choose
 MOST_NUMBERS = 10**9  # K dim of a problem: 8 GB for each array of its state

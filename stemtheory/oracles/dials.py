@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
 from stemtheory.oracles.noise import NOISES
-from stemtheory.runtime.errors import UsageError, choice, real, truth, whole
+from stemtheory.runtime import UsageError, choice, real, truth, whole
 
 ROUNDING = 1e-9  # relative: two ways to state one dial may differ by this much
 LARGEST = 1e100  # of L: the step sizes take its cube

@@ -42,9 +42,8 @@ import numpy as np
 from stemtheory.oracles.dials import resolve_zeta
 from stemtheory.oracles.finite_sum_constants import declare, solve, square_at_zero, waves
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push
-from stemtheory.oracles.problem import Constants, Floats, Witness
-from stemtheory.runtime.backend import Backend
-from stemtheory.runtime.errors import UsageError, choice, real, whole
+from stemtheory.oracles.problem import Constants, Witness
+from stemtheory.runtime import Backend, Floats, UsageError, choice, real, whole
 
 SAMPLINGS = ("gaussian", "minibatch")
 STEP = 2e-5  # distance of the two points of the witness of L, in units of the smallest length

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from stemtheory.oracles.problem import Constants, Exactness, Floats
-from stemtheory.runtime.errors import UsageError, real
+from stemtheory.oracles.problem import Constants, Exactness
+from stemtheory.runtime import Floats, UsageError, real
 
 
 class Slopes(Protocol):

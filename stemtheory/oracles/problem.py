@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stemtheory.runtime.backend import Backend
+from stemtheory.runtime import Backend, Floats
 
 Exactness = Literal["unbounded"] | bool
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,8 @@ import numpy as np
 from stemtheory.oracles.dials import Dials, resolve_dials
 from stemtheory.oracles.heterogeneity import Push, make_push
 from stemtheory.oracles.noise import NOISES, NoiseModel
-from stemtheory.oracles.problem import Constants, Exactness, Floats, Witness
-from stemtheory.runtime.backend import Backend
-from stemtheory.runtime.errors import UsageError, real
+from stemtheory.oracles.problem import Constants, Exactness, Witness
+from stemtheory.runtime import Backend, Floats, UsageError, real
 
 # Distance of the two points of a witness of L, in units of the problem's smallest length: the
 # curvature bends by about STEP^2/8 of itself, and the difference loses about 1e-16/STEP.

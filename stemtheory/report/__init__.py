@@ -1,1 +1,16 @@
 """What people look at: figures, pages, tables."""
+
+from stemtheory.report.advise_plot import draw_costs
+from stemtheory.report.drawing import (
+    Figure,
+    Progress,
+    draw_figures,
+    drawable,
+    log_bars,
+    plain_log_axes,
+    writable_folder,
+)
+from stemtheory.report.formula import plain
+from stemtheory.report.ledger_rows import PRINTED, READINGS, Line, lines, matrix
+from stemtheory.report.pages import Column, Table, Value
+from stemtheory.report.trace_files import targets

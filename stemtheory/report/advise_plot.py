@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stemtheory.bounds.advise.offers import Question, cheapest_at
-from stemtheory.oracles.problem import Floats
+from stemtheory.bounds import Question, cheapest_at
 from stemtheory.report.drawing import Figure, render
-from stemtheory.runtime.files import write_file
+from stemtheory.runtime import Floats, write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from stemtheory._version import __version__
 from stemtheory.oracles import catalogue
 from stemtheory.report.pages import Table
-from stemtheory.runtime.errors import UsageError, choice
-from stemtheory.runtime.files import write_whole
+from stemtheory.runtime import Floats, UsageError, choice, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 Data = TypeVar("Data")
 Progress = Callable[[str], None]
-Floats = NDArray[np.float64]
 
 MODES = ("quick", "default", "full")
 # What each format would otherwise stamp with the date or the drawing library's version.

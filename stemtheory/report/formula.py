@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 SIZE = 16.0  # of the letters, in CSS pixels
 WIDEST = 560.0  # of a line, likewise

@@ -13,14 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stemtheory._version import __version__
-from stemtheory.claims.base import Claim
-from stemtheory.claims.explain import counterexamples, premises
-from stemtheory.claims.together import Outcome
+from stemtheory.claims import Claim, Outcome, counterexamples, premises
 from stemtheory.report.formula import Typesetter
 from stemtheory.report.ledger_plot import plot
 from stemtheory.report.ledger_rows import Line, lines
 from stemtheory.report.pages import Section, page, shown
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 TITLE = "STEM and FedAvg: every line of the paper, put to the test"
 NOTE = (

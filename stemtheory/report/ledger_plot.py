@@ -10,8 +10,7 @@ import html
 import math
 from collections.abc import Sequence
 
-from stemtheory.claims.base import Claim
-from stemtheory.claims.sides import Point
+from stemtheory.claims import Claim, Point
 
 SIZE, LEFT, BOTTOM, TOP = 236.0, 50.0, 40.0, 10.0
 WIDTH, HEIGHT = LEFT + SIZE + 12, TOP + SIZE + BOTTOM

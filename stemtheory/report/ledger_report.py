@@ -7,15 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stemtheory.claims.base import Claim
-from stemtheory.claims.ledger import select
-from stemtheory.claims.together import Outcome
+from stemtheory.claims import Claim, Outcome, select
 from stemtheory.report.drawing import writable_folder
 from stemtheory.report.ledger_page import NOTE, TITLE, html_page
 from stemtheory.report.ledger_rows import lines
 from stemtheory.report.pages import Column, Table
-from stemtheory.runtime.files import write_whole
-from stemtheory.runtime.jsontext import to_json
+from stemtheory.runtime import to_json, write_whole
 
 COLUMNS = (
     *(Column(name, False) for name in ("claim", "label", "where", "verdict", "expected")),

@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.claims.base import ALL_READINGS, Case, Claim, Verdict
-from stemtheory.claims.judge import combine
-from stemtheory.claims.ledger import surprising
+from stemtheory.claims import ALL_READINGS, Case, Claim, Verdict, combine, surprising
 
 Json = Mapping[str, Any]
 READINGS = ("literal", "average-first", "overwrite", "average-both")

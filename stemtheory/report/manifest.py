@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory._version import __version__
-from stemtheory.runtime.files import write_whole
-from stemtheory.runtime.jsontext import to_json
+from stemtheory.runtime import to_json, write_whole
 
 PACKAGE = Path(__file__).resolve().parent.parent
 NAME = "manifest.json"
@@ -116,16 +115,32 @@ def reachable(roots: Iterable[str]) -> set[str]:
 
 @cache
 def imported(text: str) -> tuple[str, ...]:
-    """Return what a module's text imports of this package; a name may turn out to be no module."""
+    """Return the modules of this package that a module's text imports from."""
     names: list[str] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stemtheory"):
-            inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            modules = [name for name in inner if _path(name).is_file()]
-            names += modules if len(modules) == len(inner) else [*modules, str(node.module)]
+            names += [_home(str(node.module), alias.name) for alias in node.names]
         elif isinstance(node, ast.Import):
             names += [a.name for a in node.names if a.name.startswith("stemtheory.")]
     return tuple(name for name in names if name != "stemtheory")
+
+
+def _home(module: str, name: str) -> str:
+    """Return where ``from module import name`` leads: a face is looked through, not reached."""
+    if _path(f"{module}.{name}").is_file():
+        return f"{module}.{name}"
+    return _face(module).get(name, module)
+
+
+@cache
+def _face(module: str) -> dict[str, str]:
+    """Return which module each name comes from that the ``__init__`` of a folder imports."""
+    path = _path(module)
+    if path.name != "__init__.py":
+        return {}
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    found = [n for n in nodes if isinstance(n, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in found for alias in node.names}
 
 
 def _path(module: str) -> Path:

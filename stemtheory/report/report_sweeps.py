@@ -10,10 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from stemtheory.experiment.design.spec import Spec, load_spec
-from stemtheory.experiment.execute.forecast import weight
+from stemtheory.experiment import Spec, SweepResult, load_spec, run_sweep, weight
 from stemtheory.experiment.store import tables
-from stemtheory.experiment.sweep import SweepResult, run_sweep
 from stemtheory.oracles import catalogue
 from stemtheory.report.drawing import writable_folder
 from stemtheory.report.manifest import Manifest, key_of

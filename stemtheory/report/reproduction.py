@@ -19,11 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory._version import __version__
-from stemtheory.bounds import evaluate
-from stemtheory.bounds.margins import margins, setting_of
-from stemtheory.claims import together
-from stemtheory.claims.base import Verdict
-from stemtheory.claims.ledger import select
+from stemtheory.bounds import evaluate, margins, setting_of
+from stemtheory.claims import Verdict, select, together
 from stemtheory.oracles import catalogue
 from stemtheory.report import ledger_page, ledger_report, pages, report_sweeps
 from stemtheory.report.drawing import (
@@ -37,10 +34,8 @@ from stemtheory.report.drawing import (
 from stemtheory.report.ledger_rows import lines
 from stemtheory.report.manifest import PACKAGE, Manifest, key_of, versions
 from stemtheory.report.pages import Column, Section, Table, Value, download
-from stemtheory.runtime.errors import choice
-from stemtheory.runtime.files import write_whole
-from stemtheory.simulator.simulation import simulate
-from stemtheory.simulator.trace import Trace
+from stemtheory.runtime import choice, write_whole
+from stemtheory.simulator import Trace, simulate
 
 SEED = 0
 PROBLEMS = ("quadratic", "geman_mcclure", "cosine")

@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stemtheory.bounds.margins import Margin, document
-from stemtheory.oracles.problem import Floats
-from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.files import part_of, write_file
-from stemtheory.runtime.jsontext import to_json
-from stemtheory.simulator.trace import Trace
+from stemtheory.bounds import Margin, document
+from stemtheory.runtime import Floats, UsageError, part_of, to_json, write_file
+from stemtheory.simulator import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,1 +1,24 @@
 """What every room uses: errors, arrays, backends, streams of random numbers, files."""
+
+from stemtheory.runtime.arrays import Floats, Ints
+from stemtheory.runtime.backend import (
+    BACKENDS,
+    Backend,
+    is_out_of_memory,
+    numpy_backend,
+    resolve,
+    unavailable,
+)
+from stemtheory.runtime.errors import UsageError, choice, mapping, real, truth, whole
+from stemtheory.runtime.files import part_of, try_file, write_file, write_whole
+from stemtheory.runtime.jsontext import to_json
+from stemtheory.runtime.philox import (
+    MOST_ITERATIONS,
+    MULTIPLIERS,
+    PURPOSES,
+    ROUNDS,
+    WEYL,
+    PhiloxStream,
+)
+from stemtheory.runtime.signals import Stop
+from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.runtime.arrays import Floats
 from stemtheory.runtime.streams import REPLICATE_BLOCK, NoiseKey
 
 ROUNDS = 10
@@ -32,7 +33,6 @@ GROUP = 16  # lanes whose normals lie side by side
 PURPOSES = {"initial": 0, "steps": 1, "jump": 2}
 MOST_ITERATIONS = WORD  # t is one word of the counter
 Words = np.ndarray[Any, np.dtype[np.uint64]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def philox(counter: tuple[Any, Any, Any, Any], key: tuple[int, int]) -> tuple[Words, ...]:

@@ -10,13 +10,12 @@ from typing import Protocol
 
 from numpy.typing import ArrayLike
 
-from stemtheory.runtime.errors import UsageError, choice, real
+from stemtheory.runtime import Floats, UsageError, choice, real
 from stemtheory.schedules.curves import Curve, fedavg_curve, round_up, stem_curve
 from stemtheory.schedules.fedavg_stepsizes import FedAvgCalibrated, FedAvgTheorem
 from stemtheory.schedules.stepsizes import (
     Calibrated,
     Constant,
-    FloatArray,
     Practical,
     Theorem,
     coupled,
@@ -56,11 +55,11 @@ class Schedule(Protocol):
         """The name that `make_schedule` knows it by."""
         ...
 
-    def eta(self, t: ArrayLike) -> FloatArray:
+    def eta(self, t: ArrayLike) -> Floats:
         """Return eta_t, same shape as t, for t >= 0."""
         ...
 
-    def momentum(self, t: ArrayLike) -> FloatArray:
+    def momentum(self, t: ArrayLike) -> Floats:
         """Return a_t, same shape as t, for t >= 1; a_{t+1} = c eta_t^2."""
         ...
 

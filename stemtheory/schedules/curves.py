@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stemtheory.runtime.errors import UsageError, real, whole
+from stemtheory.runtime import UsageError, real, whole
 
 
 class Curve(NamedTuple):

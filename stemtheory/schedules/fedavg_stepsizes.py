@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stemtheory.runtime.errors import real
-from stemtheory.schedules.stepsizes import FloatArray, check_setting, numbers, times
+from stemtheory.runtime import Floats, real
+from stemtheory.schedules.stepsizes import check_setting, numbers, times
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class FedAvgTheorem:
         shortest = 81 * (self.L * self.I) ** 2 * self.b * self.K
         return self.T >= shortest
 
-    def eta(self, t: ArrayLike) -> FloatArray:
+    def eta(self, t: ArrayLike) -> Floats:
         """Return sqrt(bK/T) in the shape of t."""
         return np.full_like(times(t), np.sqrt(self.b * self.K / self.T))
 
-    def momentum(self, t: ArrayLike) -> FloatArray:
+    def momentum(self, t: ArrayLike) -> Floats:
         """Return 1 in the shape of t."""
         return np.ones_like(times(t))
 
@@ -75,12 +75,12 @@ class FedAvgCalibrated:
         real("C1", self.C1, positive=True)
         real("C3", self.C3, positive=True)
 
-    def eta(self, t: ArrayLike) -> FloatArray:
+    def eta(self, t: ArrayLike) -> Floats:
         """Return the one step size in the shape of t."""
         printed = self.C3 * np.sqrt(self.b * self.K / self.T) / self.L
         return np.full_like(times(t), min(1 / (self.C1 * self.L * self.I), printed))
 
-    def momentum(self, t: ArrayLike) -> FloatArray:
+    def momentum(self, t: ArrayLike) -> Floats:
         """Return 1 in the shape of t."""
         return np.ones_like(times(t))
 

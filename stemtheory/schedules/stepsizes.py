@@ -9,12 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import digamma
 
-from stemtheory.runtime.errors import UsageError, real, whole
-
-FloatArray = NDArray[np.float64]
+from stemtheory.runtime import Floats, UsageError, real, whole
 
 
 def theorem_c_b(K: Any, b: Any, I: Any) -> Any:
@@ -84,15 +82,15 @@ class Theorem:
         m = theorem_offset(self.K, self.b, self.I)
         return float(4096.0 * self.I**3 * (self.b * self.K) ** 2 - m)
 
-    def eta(self, t: ArrayLike) -> FloatArray:
+    def eta(self, t: ArrayLike) -> Floats:
         """Return eta_t for t >= 0."""
         return np.asarray(theorem_eta(times(t), self.L, self.K, self.b, self.I))
 
-    def momentum(self, t: ArrayLike) -> FloatArray:
+    def momentum(self, t: ArrayLike) -> Floats:
         """Return a_t = c eta_{t-1}^2 for t >= 1; at most 0.2502, so it needs no clipping."""
         return self.c * self.eta(times(t) - 1) ** 2
 
-    def sum_eta_cubed(self, T: ArrayLike) -> FloatArray:
+    def sum_eta_cubed(self, T: ArrayLike) -> Floats:
         """Return sum_{t=1}^T eta_t^3, same shape as T, for T up to 1e18 and beyond."""
         return np.asarray(theorem_sum_eta_cubed(times(T), self.L, self.K, self.b, self.I))
 
@@ -130,13 +128,13 @@ class Calibrated:
             )
             raise UsageError(msg)
 
-    def eta(self, t: ArrayLike) -> FloatArray:
+    def eta(self, t: ArrayLike) -> Floats:
         """Return eta_t for t >= 0; the decaying branch is infinite at t = 0."""
         root = np.cbrt(np.maximum(times(t), 1e-300))
         decaying = self.C3 * (self.b * self.K) ** (2 / 3) / (self.L * root)
         return np.asarray(np.minimum(1 / (self.C1 * self.L * self.I), decaying))
 
-    def momentum(self, t: ArrayLike) -> FloatArray:
+    def momentum(self, t: ArrayLike) -> Floats:
         """Return a_t for t >= 1, clipped at 1."""
         c = self.C2 * self.L * self.L / (self.b * self.K)
         return np.asarray(np.minimum(1.0, c * self.eta(times(t) - 1) ** 2))
@@ -163,11 +161,11 @@ class Practical:
         real("cbar", self.cbar, positive=True)
         real("sigma", self.sigma, minimum=0)
 
-    def eta(self, t: ArrayLike) -> FloatArray:
+    def eta(self, t: ArrayLike) -> Floats:
         """Return eta_t = kappa/(1 + sigma^2 t)^{1/3} for t >= 0."""
         return np.asarray(self.kappa / np.cbrt(1 + self.sigma**2 * times(t)))
 
-    def momentum(self, t: ArrayLike) -> FloatArray:
+    def momentum(self, t: ArrayLike) -> Floats:
         """Return a_t = min(1, cbar (eta_{t-1}/kappa)^2) for t >= 1."""
         relative = self.eta(times(t) - 1) / self.kappa
         return np.asarray(np.minimum(1.0, self.cbar * relative**2))
@@ -190,11 +188,11 @@ class Constant:
         if real("a", self.a_value, minimum=0) > 1:
             raise UsageError(f"a is {self.a_value:g}, but it must be in [0, 1]: give a=1 or less.")
 
-    def eta(self, t: ArrayLike) -> FloatArray:
+    def eta(self, t: ArrayLike) -> Floats:
         """Return eta_value in the shape of t."""
         return np.full_like(times(t), self.eta_value)
 
-    def momentum(self, t: ArrayLike) -> FloatArray:
+    def momentum(self, t: ArrayLike) -> Floats:
         """Return a_value in the shape of t."""
         return np.full_like(times(t), self.a_value)
 
@@ -216,7 +214,7 @@ def check_setting(L: float, K: int, b: float, I: int) -> None:
     whole("I", I)
 
 
-def times(t: ArrayLike) -> FloatArray:
+def times(t: ArrayLike) -> Floats:
     """Return t as float64, exact for steps up to 2^53; refuse t < 0 and NaN."""
     steps = np.asarray(t, dtype=np.float64)
     if np.any(~(steps >= 0)):

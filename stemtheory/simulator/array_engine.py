@@ -19,19 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import (
-    Chances,
-    Step,
-    System,
-    declared,
-    mean_iterate,
-    mean_over_workers,
+from stemtheory.algorithms import Chances, Step, System, declared, mean_iterate, mean_over_workers
+from stemtheory.runtime import (
+    PURPOSES,
+    REPLICATE_BLOCK,
+    Ints,
+    PhiloxStream,
+    UsageError,
+    blocks,
+    is_out_of_memory,
+    numpy_backend,
 )
-from stemtheory.runtime.backend import is_out_of_memory, numpy_backend
-from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.philox import PURPOSES, PhiloxStream
-from stemtheory.runtime.streams import REPLICATE_BLOCK, blocks
-from stemtheory.simulator.plan import Meter, Plan, Rows, Times
+from stemtheory.simulator.plan import Meter, Plan, Rows
 
 __all__ = ["Meter", "Plan", "Rows", "run_plan"]
 
@@ -282,7 +281,7 @@ class _Streams:
 class _Accumulator:
     """Sums, minima and the record over time; one addition per iteration, in order."""
 
-    def __init__(self, replicates: int, T: int, record: Times) -> None:
+    def __init__(self, replicates: int, T: int, record: Ints) -> None:
         self.T, self.record = T, record
         self.total = np.zeros(replicates)
         self.last = np.full(replicates, np.nan)

@@ -14,11 +14,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from stemtheory.runtime.errors import UsageError, real, whole
+from stemtheory.runtime import Floats, UsageError, real, whole
 
-Floats = NDArray[np.float64]
 Status = Literal["reached", "not reached", "before the record"]
 RESAMPLES = 400
 

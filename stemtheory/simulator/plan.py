@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Algorithm, Round, Step
-from stemtheory.oracles.problem import Floats, Problem
-from stemtheory.runtime.backend import Backend
-from stemtheory.runtime.streams import NoiseKey
-from stemtheory.schedules.by_name import Schedule
+from stemtheory.algorithms import Algorithm, Round, Step
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Backend, Floats, Ints, NoiseKey
+from stemtheory.schedules import Schedule
 from stemtheory.simulator.sizes import Sizes
-
-Times = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class Plan:
     backend: Backend
     host: Backend
     dtype: np.dtype[Any]
-    record: Times
+    record: Ints
     per_sample: bool
     pass_samples: float | None = None
     philox: bool = False
@@ -52,7 +49,7 @@ class Rows:
     total: Floats
     last: Floats
     best: Floats
-    diverged_at: Times
+    diverged_at: Ints
     series: Floats
     running: Floats
     meter: Meter

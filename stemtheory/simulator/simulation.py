@@ -14,16 +14,22 @@ from typing import Any
 import numpy as np
 
 from stemtheory._version import __version__
-from stemtheory.algorithms import ALGORITHMS
-from stemtheory.algorithms.base import Algorithm, declared
-from stemtheory.oracles.problem import Floats, Problem
-from stemtheory.oracles.separable import Separable
-from stemtheory.runtime.backend import Backend, numpy_backend, resolve
-from stemtheory.runtime.errors import UsageError, choice, whole
-from stemtheory.runtime.streams import NoiseKey
+from stemtheory.algorithms import ALGORITHMS, Algorithm, declared
+from stemtheory.oracles import Problem, Separable
+from stemtheory.runtime import (
+    Backend,
+    Floats,
+    Ints,
+    NoiseKey,
+    UsageError,
+    choice,
+    numpy_backend,
+    resolve,
+    whole,
+)
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.fused import choose, say_slower
-from stemtheory.simulator.plan import Meter, Plan, Rows, Times
+from stemtheory.simulator.plan import Meter, Plan, Rows
 from stemtheory.simulator.sizes import Sizes, resolve_schedule, resolve_sizes
 from stemtheory.simulator.trace import Counts, Trace
 
@@ -263,7 +269,7 @@ def _start(x1: Any, dim: int) -> Floats:
     return np.broadcast_to(start, (dim,)).copy()
 
 
-def _record_times(T: int, every: int, at: Sequence[int]) -> Times:
+def _record_times(T: int, every: int, at: Sequence[int]) -> Ints:
     every = whole("record_every", every, 0)
     times = {T, *(whole("record_at", t) for t in at)}
     if every:

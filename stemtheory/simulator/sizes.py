@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stemtheory.algorithms import ALGORITHMS, Entry
-from stemtheory.algorithms.entry import Facts
-from stemtheory.runtime.errors import UsageError, choice, mapping, real, whole
-from stemtheory.schedules.by_name import Schedule, check_options, make_schedule, round_up
+from stemtheory.algorithms import ALGORITHMS, Entry, Facts
+from stemtheory.runtime import UsageError, choice, mapping, real, whole
+from stemtheory.schedules import Schedule, check_options, make_schedule, round_up
 
 
 @dataclass(frozen=True)

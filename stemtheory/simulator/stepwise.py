@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Algorithm, Chances, Step, System
-from stemtheory.oracles.problem import Floats, Problem
-from stemtheory.runtime.errors import whole
-from stemtheory.runtime.streams import NoiseKey
-from stemtheory.schedules.by_name import Schedule
+from stemtheory.algorithms import Algorithm, Chances, Step, System
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats, NoiseKey, whole
+from stemtheory.schedules import Schedule
 
 
 @dataclass(frozen=True)

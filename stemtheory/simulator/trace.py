@@ -13,10 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 from scipy.special import stdtrit
 
-from stemtheory.oracles.problem import Floats
-from stemtheory.runtime import notebook
-from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.files import write_file
+from stemtheory.runtime import Floats, UsageError, notebook, write_file
 
 if TYPE_CHECKING:
     import pandas as pd

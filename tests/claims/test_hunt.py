@@ -14,7 +14,7 @@ import pytest
 
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.casefiles import Found, replay, worst
-from stemtheory.claims.hunt import BOX, decode, hunt, shrink
+from stemtheory.claims.hunting import BOX, decode, hunt, shrink
 from stemtheory.claims.ledger import claims
 from stemtheory.cli.app import main
 from stemtheory.oracles.catalogue import load_problem

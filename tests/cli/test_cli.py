@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from stemtheory import bounds, load_problem, simulate
-from stemtheory.bounds.margins import document, margins
+from stemtheory.bounds.verdicts import document, margins
 from stemtheory.cli.app import main
 from stemtheory.runtime.jsontext import to_json
 from stemtheory.simulator.trace import Trace
@@ -324,7 +324,7 @@ def test_a_violated_bound_ends_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = simulate(load_problem("geman_mcclure"), T=60, replicates=4)
-    module = sys.modules["stemtheory.simulator.simulation"]
+    module = sys.modules["stemtheory.simulator"]
     monkeypatch.setattr(module, "simulate", lambda *_, **__: _with_mean(trace, 1e9))
     assert ask(capsys, "run", "geman_mcclure", code=1)["verdicts"]["stem-theorem"] == "violated"
 
@@ -364,7 +364,7 @@ def test_a_signal_stops_cleanly(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The signal arrives while the run is under way, which the simulator itself arranges."""
-    module = sys.modules["stemtheory.simulator.simulation"]
+    module = sys.modules["stemtheory.simulator"]
     real = module.simulate
 
     def interrupted(*args: Any, **options: Any) -> Trace:

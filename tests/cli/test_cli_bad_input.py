@@ -215,7 +215,7 @@ def test_an_unwritable_folder_is_found_before_the_run(
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("the run was started")
 
-    monkeypatch.setattr(sys.modules["stemtheory.simulator.simulation"], "simulate", fail)
+    monkeypatch.setattr(sys.modules["stemtheory.simulator"], "simulate", fail)
     (tmp_path / "file").write_text("", encoding="utf-8")
     (tmp_path / "folder.npz").mkdir()
     ending = {"--out": "npz", "--plot": "png"}[option]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from stemtheory import load_problem, simulate
-from stemtheory.bounds.margins import margins
+from stemtheory.bounds.verdicts import margins
 from stemtheory.cli.app import main
 from stemtheory.runtime.backend import resolve
 from tests.helpers.sources import ROOT

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from stemtheory.oracles.problem import Constants, Floats, Problem
+from stemtheory.oracles.problem import Constants, Problem
+from stemtheory.runtime import Floats
 from stemtheory.runtime.backend import Backend
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from stemtheory.bounds.formulas import Premise
 from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
 from stemtheory.oracles.catalogue import load_problem
-from stemtheory.oracles.problem import Floats, Problem
+from stemtheory.oracles.problem import Problem
+from stemtheory.runtime import Floats
 from stemtheory.simulator.stepwise import gaussian_draw
 
 MU = 0.25

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.moments.linear_model import LinearModel, linear_model
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stemtheory.bounds.advise.measured import advise_on
-from stemtheory.bounds.margins import margins
+from stemtheory.bounds.verdicts import margins
 from stemtheory.claims.contract import check_problem, passed
 from stemtheory.cli.app import main
 from stemtheory.experiment.design.points import Machine, points

@@ -17,7 +17,8 @@ from stemtheory.moments.exact import moments, stability, steps_to
 from stemtheory.moments.linear_model import LINEARISED, LinearModel, coordinates, linear_model
 from stemtheory.moments.maps import compose, power, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, averages
-from stemtheory.oracles.problem import Floats, Problem
+from stemtheory.oracles.problem import Problem
+from stemtheory.runtime import Floats
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules.by_name import Schedule
 from stemtheory.schedules.stepsizes import Calibrated, Constant, Practical, Theorem

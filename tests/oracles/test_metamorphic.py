@@ -12,8 +12,9 @@ from stemtheory.claims.contract import check_problem
 from stemtheory.oracles.catalogue import load_problem, names, problem_entry
 from stemtheory.oracles.finite_sum import FiniteSum
 from stemtheory.oracles.finite_sum_constants import bracket
-from stemtheory.oracles.problem import Constants, Floats, Problem, Witness
+from stemtheory.oracles.problem import Constants, Problem, Witness
 from stemtheory.oracles.separable import Family, Separable
+from stemtheory.runtime import Floats
 from stemtheory.simulator.simulation import simulate
 from tests.helpers.altered import Altered
 

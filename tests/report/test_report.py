@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.bounds.margins import Margin, margins
+from stemtheory.bounds.verdicts import Margin, margins
 from stemtheory.experiment.design.spec import Spec, parse_spec
 from stemtheory.oracles import catalogue
 from stemtheory.report import drawing, report_sweeps

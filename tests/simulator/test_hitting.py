@@ -5,12 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.random import SFC64, Generator, SeedSequence
-from numpy.typing import NDArray
 
+from stemtheory.runtime import Floats
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.hitting import HittingTime, hitting_time, interval, last_crossing
 
-Floats = NDArray[np.float64]
 Rule = Callable[[Floats, Floats, float], float]
 
 TIMES = np.array([1.0, 2, 4, 8, 16, 32])

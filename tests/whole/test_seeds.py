@@ -12,7 +12,7 @@ from tests.helpers.sources import ROOT
 
 @pytest.mark.slow
 def test_another_seed_brings_no_surprise() -> None:
-    """Every row shows the expected verdict at seed 1, as tests/claims/test_claims.py shows for seed 0.
+    """Every row shows the expected verdict at seed 1, as test_claims.py shows for seed 0.
 
     False alarms: 1e-3 for the whole ledger, by construction (stemtheory.claims.judge.ALPHA).
     """

@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds.advise.offers import advise
-from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.errors import UsageError, whole
-from stemtheory.simulator.hitting import Floats, hitting_time
-from stemtheory.simulator.simulation import simulate
-from stemtheory.simulator.trace import Trace
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats, UsageError, whole
+from stemtheory.simulator import Trace, hitting_time, simulate
 
 MOST_WORK = 2 * 10**9
 """Longest run tried, T (R K dim + OVERHEAD) in worker-coordinate-steps: about half a minute."""

@@ -20,10 +20,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from stemtheory.bounds.evaluation import Inversion, invert
-from stemtheory.oracles.dials import resolve_zeta
-from stemtheory.runtime.errors import UsageError, real, whole
-from stemtheory.schedules.fedavg_stepsizes import FedAvgTheorem
-from stemtheory.schedules.stepsizes import Theorem
+from stemtheory.oracles import resolve_zeta
+from stemtheory.runtime import UsageError, real, whole
+from stemtheory.schedules import FedAvgTheorem, Theorem
 
 # For each algorithm the bounds that speak of it; minibatch SGD is FedAvg with I = 1.
 BOUNDS = {

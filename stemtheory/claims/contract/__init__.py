@@ -23,9 +23,8 @@ from stemtheory.claims.contract.estimated import estimated_rows
 from stemtheory.claims.contract.rows import FULL, QUICK, VERDICTS, Row, records, table, text
 from stemtheory.claims.contract.statistics import oracle_rows
 from stemtheory.claims.contract.use import use_rows
-from stemtheory.oracles.catalogue import load_problem, make_problem, usual_dim
-from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.errors import UsageError
+from stemtheory.oracles import Problem, load_problem, make_problem, usual_dim
+from stemtheory.runtime import UsageError
 
 __all__ = ["VERDICTS", "Row", "check_problem", "passed", "records", "table", "text"]
 

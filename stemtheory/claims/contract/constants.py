@@ -22,7 +22,8 @@ from stemtheory.claims.contract.probes import (
     steepness,
 )
 from stemtheory.claims.contract.rows import FULL, Effort, Row, judge
-from stemtheory.oracles.problem import Constants, Floats, Problem, Witness
+from stemtheory.oracles import Constants, Problem, Witness
+from stemtheory.runtime import Floats
 
 RTOL = 1e-9  # of exact constants at their witness, and of every "never exceeded"
 ATOL = 1e-12

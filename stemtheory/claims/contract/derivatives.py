@@ -15,7 +15,8 @@ from scipy.integrate import quad_vec
 
 from stemtheory.claims.contract.probes import everyone, size
 from stemtheory.claims.contract.rows import Row, limit
-from stemtheory.oracles.problem import Floats, Problem
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats
 
 STEP = 1e-4  # of the five-point differences: error about STEP^4, rounding about 1e-16/STEP
 TINY = 1e-30  # of the complex step, which has neither

@@ -16,8 +16,8 @@ import numpy as np
 
 from stemtheory.claims.contract.probes import everyone, size
 from stemtheory.claims.contract.rows import Row, limit
-from stemtheory.oracles.problem import Floats, Problem
-from stemtheory.runtime.backend import numpy_backend
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats, numpy_backend
 
 POINTS, DIRECTIONS = 3, 4
 # Of central differences: the networks have kinks, and a step so short seldom meets one.

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from stemtheory.oracles.problem import Floats, Problem
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats
 
 # Two points are at least this far apart, in units of their distance from 0 (or of 1): a difference
 # of gradients then loses about 1e-13 of itself to rounding.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from stemtheory.oracles.problem import Exactness
+from stemtheory.oracles import Exactness
 
 VERDICTS = {
     "exact": "attained at the witness and nowhere exceeded",

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import ks_2samp
 
 from stemtheory.claims.contract.probes import everyone, size
 from stemtheory.claims.contract.rows import FULL, Effort, Row
-from stemtheory.oracles.problem import Floats, Problem
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats
 
 Z_LIMIT = 6.5
 P_LIMIT = 1e-9
@@ -134,6 +134,8 @@ def law_p_value(problem: Problem, x: Floats, rng: np.random.Generator, n: int) -
     one, other = (_sample(problem, here, m) @ direction for m in (batch, singles))
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         return 0.0  # no law at all, and no law that two samples could share
+    from scipy.stats import ks_2samp  # slow to load, and most commands need none of it
+
     # equal up to rounding must tie, or atoms would be told apart by their last bit
     digits = 10 - int(np.floor(np.log10(max(float(np.abs(one).max()), 1e-300))))
     first, second = (np.round(v[:, 0], min(digits, 300)).tolist() for v in (one, other))

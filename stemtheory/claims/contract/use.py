@@ -12,10 +12,9 @@ import numpy as np
 
 from stemtheory.claims.contract.probes import FAR, everyone
 from stemtheory.claims.contract.rows import Row
-from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.backend import numpy_backend
-from stemtheory.runtime.errors import UsageError
-from stemtheory.simulator.simulation import simulate
+from stemtheory.oracles import Problem
+from stemtheory.runtime import UsageError, numpy_backend
+from stemtheory.simulator import simulate
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 

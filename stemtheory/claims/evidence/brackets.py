@@ -17,8 +17,8 @@ import numpy as np
 
 from stemtheory.claims.base import Case
 from stemtheory.claims.evidence.path import Path
-from stemtheory.oracles.problem import Floats
-from stemtheory.simulator.stepwise import gaussian_draw
+from stemtheory.runtime import Floats
+from stemtheory.simulator import gaussian_draw
 
 ROUNDING = 32 * float(np.finfo(float).eps)
 

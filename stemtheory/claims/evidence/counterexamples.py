@@ -13,10 +13,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stemtheory.algorithms.base import Step
-from stemtheory.algorithms.stem import Stem, StemState
+from stemtheory.algorithms import Stem, StemState, Step
 from stemtheory.claims.base import Case, dials
-from stemtheory.oracles.problem import Problem
+from stemtheory.oracles import Problem
 
 # literal: the own points differ at t = tbar_s, where dbar happens to be almost zero.
 DRIFTED = Case(

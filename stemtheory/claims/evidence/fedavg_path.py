@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import mean_over_workers, spread
-from stemtheory.algorithms.fedavg import FedAvg
+from stemtheory.algorithms import FedAvg, mean_over_workers, spread
 from stemtheory.bounds import Setting
 from stemtheory.claims.base import Case
 from stemtheory.claims.evidence.path import problem_of, schedule_of, setting_of, square
-from stemtheory.oracles.problem import Floats, Problem
-from stemtheory.simulator.stepwise import Draw, gaussian_draw, walk
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats
+from stemtheory.simulator import Draw, gaussian_draw, walk
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 from stemtheory.bounds import BOUNDS, Premise, Setting
 from stemtheory.claims.base import Case, Compare, Comparison
 from stemtheory.claims.evidence.path import problem_of, setting_of
-from stemtheory.runtime.errors import UsageError
-from stemtheory.simulator.simulation import simulate
+from stemtheory.runtime import UsageError
+from stemtheory.simulator import simulate
 
 Terms = dict[str, float]
 

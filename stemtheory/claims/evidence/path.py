@@ -21,14 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Algorithm, Step, mean_over_workers
-from stemtheory.algorithms.stem import Stem
+from stemtheory.algorithms import Algorithm, Stem, Step, mean_over_workers
 from stemtheory.bounds import Setting
 from stemtheory.claims.base import Case
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.oracles.problem import Floats, Problem
-from stemtheory.schedules.by_name import Schedule, make_schedule
-from stemtheory.simulator.stepwise import gaussian_draw, walk
+from stemtheory.oracles import Problem, load_problem
+from stemtheory.runtime import Floats
+from stemtheory.schedules import Schedule, make_schedule
+from stemtheory.simulator import gaussian_draw, walk
 
 EPS = float(np.finfo(np.float64).eps)
 

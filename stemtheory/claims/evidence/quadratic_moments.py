@@ -16,8 +16,8 @@ import numpy as np
 
 from stemtheory.claims.base import Case
 from stemtheory.claims.evidence.path import setting_of
-from stemtheory.oracles.problem import Floats
-from stemtheory.schedules.stepsizes import Theorem
+from stemtheory.runtime import Floats
+from stemtheory.schedules import Theorem
 
 
 def is_exact(case: Case) -> bool:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.bounds.formulas import Premise, whole_rounds
+from stemtheory.bounds import BOUNDS, Premise, Setting, whole_rounds
 from stemtheory.claims.base import Case, Compare, Comparison, dials
 from stemtheory.claims.evidence.measured import Terms, against
 from stemtheory.claims.evidence.path import setting_of

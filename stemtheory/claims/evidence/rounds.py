@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stemtheory.bounds.formulas import Setting
+from stemtheory.bounds import Setting
 from stemtheory.claims.base import Case, Compare, Comparison
 from stemtheory.claims.evidence.path import Path, record
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.bounds.formulas import Premise
+from stemtheory.bounds import Premise
 from stemtheory.claims.base import Case
 from stemtheory.claims.evidence.path import EPS, Path, square
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 
 def since(path: Path, terms: Floats) -> Floats:

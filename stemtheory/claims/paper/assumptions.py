@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import mean_over_workers
-from stemtheory.bounds.formulas import Premise
+from stemtheory.algorithms import mean_over_workers
+from stemtheory.bounds import Premise
 from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
 from stemtheory.claims.evidence.path import EPS, Path, record, square
 from stemtheory.claims.panel import path_cases
-from stemtheory.oracles.problem import Floats
-from stemtheory.simulator.stepwise import gaussian_draw
+from stemtheory.runtime import Floats
+from stemtheory.simulator import gaussian_draw
 
 SECTION = "assumptions"
 FAR = 50.0  # the points of a run are few and close: look this many times farther out, too

@@ -14,7 +14,7 @@ from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dial
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.evidence.measured import Terms, against, premises
 from stemtheory.claims.evidence.path import EPS, setting_of, square
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 SECTION = "fedavg"
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)

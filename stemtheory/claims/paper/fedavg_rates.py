@@ -26,7 +26,7 @@ from stemtheory.claims.exponents import (
     nus,
     solve,
 )
-from stemtheory.schedules.curves import fedavg_curve
+from stemtheory.schedules import fedavg_curve
 
 SECTION = "fedavg-rates"
 T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))

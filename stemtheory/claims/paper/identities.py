@@ -11,9 +11,9 @@ import numpy as np
 
 from stemtheory.claims.base import ALL_READINGS, Case, Claim, Comparison, Mutant, dials
 from stemtheory.claims.evidence.path import EPS, Path, problem_of
-from stemtheory.oracles.problem import Floats
-from stemtheory.schedules.stepsizes import theorem_c_b, theorem_eta
-from stemtheory.simulator.simulation import simulate
+from stemtheory.runtime import Floats
+from stemtheory.schedules import theorem_c_b, theorem_eta
+from stemtheory.simulator import simulate
 
 SECTION = "algorithm"
 

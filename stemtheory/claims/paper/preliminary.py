@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import mean_over_workers
+from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.base import ALL_READINGS, SCALED, Case, Claim, Comparison, Mutant, dials
 from stemtheory.claims.evidence.brackets import bracket, brackets, innovation, minibatch, single
 from stemtheory.claims.evidence.path import Path, record, square
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 SECTION = "preliminary"
 REPLICATES = {"quick": 1000, "default": 4000, "full": 16000}

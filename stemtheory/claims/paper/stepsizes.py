@@ -11,8 +11,8 @@ import numpy as np
 
 from stemtheory.claims.base import SCALED, Claim, Compare, Comparison, Mutant
 from stemtheory.claims.panel import Grid
-from stemtheory.oracles.problem import Floats
-from stemtheory.schedules.stepsizes import theorem_c_b, theorem_eta, theorem_offset
+from stemtheory.runtime import Floats
+from stemtheory.schedules import theorem_c_b, theorem_eta, theorem_offset
 
 SECTION = "schedule"
 ULP = float(np.finfo(float).eps)

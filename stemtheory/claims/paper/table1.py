@@ -27,7 +27,7 @@ from stemtheory.claims.exponents import (
 )
 from stemtheory.claims.paper import fedavg_rates
 from stemtheory.claims.paper.stem import rates as stem_rates
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 SECTION = "table1"
 T, K, eps = (letter(name) for name in ("T", "K", "eps"))

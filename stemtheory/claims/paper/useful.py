@@ -9,7 +9,7 @@ import numpy as np
 
 from stemtheory.claims.base import Claim, Comparison, Mutant, Verdict
 from stemtheory.claims.evidence.path import EPS, Path, square
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 SECTION = "useful-lemmas"
 

@@ -12,12 +12,12 @@ from functools import cache
 
 import numpy as np
 
-from stemtheory.algorithms.stem import Stem
+from stemtheory.algorithms import Stem
 from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import Claim, Comparison, Mutant
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.schedules.stepsizes import Theorem, theorem_c_b
-from stemtheory.simulator.simulation import simulate
+from stemtheory.oracles import load_problem
+from stemtheory.schedules import Theorem, theorem_c_b
+from stemtheory.simulator import simulate
 
 SECTION = "repaired-costs"
 

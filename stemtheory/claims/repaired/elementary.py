@@ -30,8 +30,8 @@ from stemtheory.claims.repaired.steps import (
     without,
 )
 from stemtheory.claims.repaired.theorem import read_as
-from stemtheory.oracles.problem import Floats
-from stemtheory.schedules.stepsizes import theorem_c_b
+from stemtheory.runtime import Floats
+from stemtheory.schedules import theorem_c_b
 
 SECTION = "repaired-elementary"
 THEOREM = "Thm: PR_Convergence_Main_App"

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.bounds.formulas import Premise
+from stemtheory.bounds import Premise
 from stemtheory.claims.base import Case, Compare, Comparison, dials
 from stemtheory.claims.evidence.path import EPS, Path, square
 from stemtheory.claims.evidence.rounds import Rounds, Sides, on_rounds
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.repaired.coefficients import METHOD
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 # --- one step -------------------------------------------------------------------------------------
 

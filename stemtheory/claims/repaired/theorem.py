@@ -28,7 +28,7 @@ from stemtheory.claims.repaired.steps import (
     step_cases,
     without,
 )
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 SECTION = "repaired"
 POTENTIAL = "Lem: Potential_Descent_App"

@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
 
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.oracles.problem import Problem
-from stemtheory.runtime.streams import STREAM_VERSION
+from stemtheory.oracles import Problem, load_problem
+from stemtheory.runtime import STREAM_VERSION
 
 CELL_VERSION = 1  # another way to turn the same settings into numbers is another version
 Value = None | bool | int | float | str | tuple[float, ...]

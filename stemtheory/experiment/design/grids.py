@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.curves import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, stem_curve
+from stemtheory.runtime import UsageError
+from stemtheory.schedules import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, stem_curve
 
 KINDS = ("product", "zip", "curve")
 MOST = 1_000_000  # values on an axis: a longer one is a misprint, and takes minutes to write out

@@ -11,12 +11,9 @@ from typing import Any
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.experiment.design.cells import OWN_COLUMN, Cell, Method, Pairs, Task, pairs
 from stemtheory.experiment.design.spec import Algorithm, Spec
-from stemtheory.oracles.catalogue import load_problem, problem_entry, usual_dim
-from stemtheory.runtime.backend import BACKENDS
-from stemtheory.runtime.errors import UsageError, choice
-from stemtheory.simulator import fused
-from stemtheory.simulator.simulation import DTYPES, ENGINES
-from stemtheory.simulator.sizes import Sizes, resolve_schedule, resolve_sizes
+from stemtheory.oracles import load_problem, problem_entry, usual_dim
+from stemtheory.runtime import BACKENDS, UsageError, choice
+from stemtheory.simulator import DTYPES, ENGINES, Sizes, fused, resolve_schedule, resolve_sizes
 
 DEFAULTS: Mapping[str, Any] = {
     "problem": "cosine",

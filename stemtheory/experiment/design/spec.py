@@ -25,7 +25,7 @@ from stemtheory.algorithms import ALGORITHMS
 from stemtheory.experiment.design.grids import KINDS, Axis, Grid, spread, zip_fault
 from stemtheory.experiment.design.toml_lines import Document, parse
 from stemtheory.oracles import catalogue
-from stemtheory.runtime.errors import UsageError, choice, truth, whole
+from stemtheory.runtime import UsageError, choice, truth, whole
 
 MODES = ("quick", "default", "full")
 WHOLE = {"T": 1, "I": 1, "K": 1, "dim": 1, "replicates": 1, "sync_batch": 1, "seed": 0, "record": 0}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 Path = tuple[str, ...]
 DEEPEST = 20  # tables and arrays in one another; a sweep has no more than five

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 Condition = Callable[[Mapping[str, Any]], bool]
 _Term = Callable[[Mapping[str, Any]], Any]

@@ -17,8 +17,7 @@ from typing import Any
 
 from stemtheory._version import __version__
 from stemtheory.experiment.faults import WorkersLostError
-from stemtheory.runtime.errors import UsageError, choice, whole
-from stemtheory.runtime.streams import STREAM_VERSION
+from stemtheory.runtime import STREAM_VERSION, UsageError, choice, whole
 
 TIMEOUT = 20  # seconds that a scheduler has to answer
 KINDS = ("auto", "serial", "threads", "processes", "dask")

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from stemtheory.experiment.design.cells import Cell
-from stemtheory.oracles.catalogue import load_problem
-from stemtheory.simulator.array_engine import ARRAY_BYTES
-from stemtheory.simulator.simulation import simulate
+from stemtheory.oracles import load_problem
+from stemtheory.simulator import ARRAY_BYTES, simulate
 
 # Seconds on the machine it was fitted on; only their proportions matter after the measurement.
 PER_CELL, PER_STEP, PER_ELEMENT = 2e-3, 45e-6, 25e-9

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory._version import __version__
-from stemtheory.runtime.streams import STREAM_VERSION
+from stemtheory.runtime import STREAM_VERSION
 
 PACKAGES = ("numpy", "scipy", "numba", "distributed")
 CHECKOUT = Path(__file__).resolve().parents[3]

@@ -16,10 +16,8 @@ from scipy.special import stdtrit
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.experiment.design.cells import Cell, ladder
 from stemtheory.experiment.execute.provenance import provenance
-from stemtheory.oracles.problem import Floats
-from stemtheory.runtime.backend import is_out_of_memory
-from stemtheory.simulator.simulation import simulate
-from stemtheory.simulator.trace import Trace
+from stemtheory.runtime import Floats, is_out_of_memory
+from stemtheory.simulator import Trace, simulate
 
 STATUSES = ("ok", "diverged", "failed")
 

@@ -25,8 +25,7 @@ from stemtheory.experiment.fits.regression import LEAST, Line, fit_line
 from stemtheory.experiment.fits.targets import Results, Target, draws
 from stemtheory.experiment.fits.tuning import tuned
 from stemtheory.experiment.store import tables
-from stemtheory.oracles.problem import Floats
-from stemtheory.runtime.errors import choice
+from stemtheory.runtime import Floats, choice
 
 VERDICTS = ("consistent", "faster", "slower", "not-estimable", "not-reached")
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from stemtheory.oracles.problem import Floats
-from stemtheory.simulator.hitting import interval
+from stemtheory.runtime import Floats
+from stemtheory.simulator import interval
 
 LEAST = 3  # distinct points: through two of them every line is exact
 

@@ -23,9 +23,8 @@ from stemtheory.bounds import BOUNDS, Inversion, invert
 from stemtheory.experiment.design.cells import Cell, canonical
 from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.execute.work import CellResult, load_trace
-from stemtheory.oracles.problem import Floats
-from stemtheory.runtime.errors import UsageError
-from stemtheory.simulator.hitting import RESAMPLES, interval, last_crossing, resampled_means
+from stemtheory.runtime import Floats, UsageError
+from stemtheory.simulator import RESAMPLES, interval, last_crossing, resampled_means
 
 Results = Mapping[str, CellResult]
 COSTS = ("steps", "samples", "rounds", "vectors")

@@ -33,7 +33,7 @@ from stemtheory.experiment.store.store_file import (
     reader,
     writer,
 )
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 # what the checksum covers: all but when, where and how fast
 CONTENT = (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from stemtheory.experiment.faults import DamagedStoreError, FullStoreError, StoreError
 from stemtheory.experiment.store.lock import on_network, sole_writer
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 
 APPLICATION = 0x5354454D  # "STEM", in the file's header
 SCHEMA_VERSION = 1

@@ -12,8 +12,7 @@ from stemtheory.algorithms import ALGORITHMS
 from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.execute.work import CellResult
 from stemtheory.experiment.store.results import Row
-from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.files import write_file
+from stemtheory.runtime import UsageError, write_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,14 +14,9 @@ import sys
 
 import numpy as np
 
-from stemtheory.algorithms.base import Algorithm
-from stemtheory.algorithms.fedavg import FedAvg
-from stemtheory.algorithms.scaffold import Scaffold
-from stemtheory.algorithms.stem import Stem
-from stemtheory.oracles.problem import Problem
-from stemtheory.oracles.separable import Separable
-from stemtheory.runtime.errors import UsageError, whole
-from stemtheory.runtime.philox import MOST_ITERATIONS
+from stemtheory.algorithms import Algorithm, FedAvg, Scaffold, Stem
+from stemtheory.oracles import Problem, Separable
+from stemtheory.runtime import MOST_ITERATIONS, UsageError, whole
 from stemtheory.simulator.array_engine import Plan
 
 AUTO_WORK = 2 * 10**8

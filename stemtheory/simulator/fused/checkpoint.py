@@ -16,9 +16,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.files import try_file, write_file
-from stemtheory.runtime.streams import STREAM_VERSION
+from stemtheory.runtime import STREAM_VERSION, UsageError, try_file, write_file
 from stemtheory.simulator.array_engine import Plan
 from stemtheory.simulator.fused.recipe import Recipe
 

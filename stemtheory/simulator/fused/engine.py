@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracles.separable import Separable
-from stemtheory.runtime.errors import UsageError
+from stemtheory.oracles import Separable
+from stemtheory.runtime import UsageError
 from stemtheory.simulator.array_engine import Plan, Rows
 from stemtheory.simulator.fused.checkpoint import Checkpoint, Saved, groups, open_checkpoint
 from stemtheory.simulator.fused.cuda.engine import run_on_device

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.runtime.philox import MULTIPLIERS, WEYL
+from stemtheory.runtime import MULTIPLIERS, WEYL
 from stemtheory.simulator.fused.elementary import (
     HALF,
     HALF_D,

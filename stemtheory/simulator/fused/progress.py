@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import declared
+from stemtheory.algorithms import declared
 from stemtheory.simulator.array_engine import Meter, Plan, Rows
 from stemtheory.simulator.fused.tables import factors
 

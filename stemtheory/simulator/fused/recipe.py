@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracles.separable import Separable
+from stemtheory.oracles import Separable
 from stemtheory.simulator.fused.fingerprint import fingerprint
 
 

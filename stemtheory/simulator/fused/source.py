@@ -23,9 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.runtime import philox
-from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.files import write_whole
+from stemtheory.runtime import UsageError, philox, write_whole
 from stemtheory.simulator.fused.recipe import Part, Recipe
 
 CUT = "# ---- everything below this line is copied\n"

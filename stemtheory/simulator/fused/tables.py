@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Algorithm
-from stemtheory.algorithms.scaffold import Scaffold
-from stemtheory.algorithms.stem import READINGS, Stem
-from stemtheory.runtime.philox import PURPOSES
+from stemtheory.algorithms import READINGS, Algorithm, Scaffold, Stem
+from stemtheory.runtime import PURPOSES
 from stemtheory.simulator.array_engine import Plan
 
 Tables = tuple[Any, Any, Any, Any, Any]

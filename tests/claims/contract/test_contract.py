@@ -19,8 +19,8 @@ from stemtheory.oracles.finite_sum import FiniteSum, Model
 from stemtheory.oracles.finite_sum_constants import bracket
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
 from stemtheory.oracles.noise import NOISES
-from stemtheory.oracles.problem import Floats
 from stemtheory.oracles.separable import Family, Separable
+from stemtheory.runtime import Floats
 from stemtheory.runtime.backend import numpy_backend
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.simulation import simulate

@@ -20,7 +20,7 @@ from stemtheory.experiment.fits.regression import fit_line
 from stemtheory.experiment.fits.targets import COSTS, Target, draws, targets
 from stemtheory.experiment.store import tables
 from stemtheory.experiment.sweep import run_sweep
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.hitting import resampled_means
 from tests.experiment import planted

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from stemtheory.algorithms.base import mean_over_workers
+from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, Mutant, Verdict
 from stemtheory.claims.evidence.counterexamples import DRIFTED, far, tilted
 from stemtheory.claims.evidence.path import Path, square
 from stemtheory.claims.evidence.sums import drift_sum, per_t
 from stemtheory.claims.paper.stem.contraction import cases, sides
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 SECTION = "stem-lemmas"
 LEMMA = "lem: GradientErrorContraction_BatchGradients_App"

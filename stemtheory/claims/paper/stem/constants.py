@@ -15,7 +15,7 @@ import numpy as np
 from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant
 from stemtheory.claims.evidence.measured import Terms
-from stemtheory.schedules.stepsizes import theorem_eta, theorem_sum_eta_cubed
+from stemtheory.schedules import theorem_eta, theorem_sum_eta_cubed
 
 SECTION = "stem-theorem"
 LABEL = "Thm: PR_Convergence_Main_App"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import mean_over_workers
+from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.base import (
     ALL_READINGS,
     RIGHT_READINGS,
@@ -37,7 +37,7 @@ from stemtheory.claims.evidence.path import EPS, Path, record, square
 from stemtheory.claims.evidence.sums import growth, per_t
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.paper.preliminary import mean_of, noisy_cases
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 SECTION = "stem-lemmas"
 LEMMA = "lem: ErrorContraction_BatchGradients_App"

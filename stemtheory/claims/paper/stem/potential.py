@@ -24,7 +24,7 @@ from stemtheory.claims.evidence.sums import (
     theorem_schedule,
 )
 from stemtheory.claims.paper.stem.contraction import cases, sides
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 SECTION = "stem-lemmas"
 

@@ -30,7 +30,7 @@ from stemtheory.claims.exponents import (
     nus,
     solve,
 )
-from stemtheory.schedules.curves import stem_curve
+from stemtheory.schedules import stem_curve
 
 SECTION = "stem-rates"
 T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))

@@ -25,8 +25,8 @@ from stemtheory.claims.base import (
 from stemtheory.claims.evidence.measured import Terms, against, premises
 from stemtheory.claims.evidence.path import EPS, Path, square
 from stemtheory.claims.panel import path_cases
-from stemtheory.oracles.problem import Floats
-from stemtheory.schedules.stepsizes import theorem_c_b
+from stemtheory.runtime import Floats
+from stemtheory.schedules import theorem_c_b
 
 SECTION = "stem-theorem"
 LABEL = "Thm: PR_Convergence_Main_App"

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.stem import READINGS
+from stemtheory.algorithms import READINGS
 from stemtheory.simulator.fused import kernel, variates
 from stemtheory.simulator.fused.cuda import kernel as device_kernel
 from stemtheory.simulator.fused.cuda import noise as device_noise

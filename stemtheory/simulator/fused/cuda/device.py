@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numba import types
 
-from stemtheory.runtime.errors import UsageError
+from stemtheory.runtime import UsageError
 from stemtheory.simulator.fused.cuda.build import Machine, Variant, assemble
 from stemtheory.simulator.fused.cuda.layout import Layout
 from stemtheory.simulator.fused.elementary import OWN, fma

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stemtheory.oracles.separable import Separable
-from stemtheory.runtime.backend import Backend, is_out_of_memory
-from stemtheory.runtime.errors import UsageError
+from stemtheory.oracles import Separable
+from stemtheory.runtime import Backend, UsageError, is_out_of_memory
 from stemtheory.simulator.array_engine import Plan, Rows
 from stemtheory.simulator.fused.checkpoint import Checkpoint, Saved, groups, open_checkpoint
 from stemtheory.simulator.fused.cuda.build import Variant

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.runtime.philox import MULTIPLIERS, ROUNDS, WEYL
+from stemtheory.runtime import MULTIPLIERS, ROUNDS, WEYL
 
 Size, Word, Long = np.uint64, np.uint32, np.uint64
 ZERO, ONE, TWO, THREE, FOUR, GROUP = Size(0), Size(1), Size(2), Size(3), Size(4), Size(16)

@@ -24,7 +24,7 @@ from stemtheory.claims.paper.stem.consensus import _gradient_spread, consensus, 
 from stemtheory.claims.paper.stem.contraction import contraction, moved
 from stemtheory.claims.paper.stem.lemmas import accumulation, accumulation_literal, descent_printed
 from stemtheory.claims.paper.stem.potential import potential_descent
-from stemtheory.oracles.problem import Floats
+from stemtheory.runtime import Floats
 
 RESAMPLES = 20_000
 STATES = (

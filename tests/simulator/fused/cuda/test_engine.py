@@ -1,7 +1,7 @@
 """The fused engine on a device that is simulated, against the array engine on identical noise.
 
 What these show: indices, meetings of threads, and the host's side. A device's compiler is held to
-account in ``tests/simulator/fused/cuda/test_ptx.py``, a device itself in ``tests/runtime/test_gpu.py``.
+account in ``test_ptx.py`` beside this file, a device itself in ``tests/runtime/test_gpu.py``.
 """
 
 from __future__ import annotations

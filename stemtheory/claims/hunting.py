@@ -25,7 +25,7 @@ from scipy.optimize import Bounds, differential_evolution
 from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
 from stemtheory.claims.ledger import one, subjects
-from stemtheory.runtime.errors import UsageError, choice, real
+from stemtheory.runtime import UsageError, choice, real
 
 HUNTED = ("pathwise", "conditional")
 PROBLEMS = ("quadratic", "cosine", "geman_mcclure")

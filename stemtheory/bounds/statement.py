@@ -17,10 +17,10 @@ from stemtheory.bounds.evaluation import (
     invert,
     samples_per_worker,
 )
-from stemtheory.oracles.dials import resolve_zeta
-from stemtheory.runtime.errors import UsageError, choice, real, whole
-from stemtheory.schedules.curves import check_nu, round_up
-from stemtheory.simulator.sizes import refuse_nu_beside
+from stemtheory.oracles import resolve_zeta
+from stemtheory.runtime import UsageError, choice, real, whole
+from stemtheory.schedules import check_nu, round_up
+from stemtheory.simulator import refuse_nu_beside
 
 
 @dataclass(frozen=True)

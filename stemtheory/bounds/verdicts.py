@@ -11,8 +11,8 @@ from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.bounds.evaluation import BOUNDS, Bound, Setting, evaluate
-from stemtheory.runtime.errors import UsageError
-from stemtheory.simulator.trace import Trace
+from stemtheory.runtime import UsageError
+from stemtheory.simulator import Trace
 
 PROVED_READINGS = ("literal", "average-first")
 READING = "sync literal or average-first"
