@@ -92,7 +92,7 @@ class Systems:
 def systems_of(found: SweepResult) -> Systems:
     """Return the rows of a finished sweep."""
     winners = [t for t in tuned(found.targets, found.results) if _axis(t) is not None]
-    options = [dict(p.cell.method.schedule_options) for p in found.points]
+    options = [dict(p.cell.run.schedule.options) for p in found.points]
     steps = sorted({float(str(o["eta"])) for o in options if "eta" in o}, reverse=True)
     replicates = max(point.cell.replicates for point in found.points)
     return Systems(tuple(_rows(winners)), tuple(steps), replicates)
@@ -107,15 +107,15 @@ def _rows(winners: Iterable[Tuned]) -> Iterable[Row]:
         cell, against = w.point.cell, _axis(w)
         assert against is not None
         at = {
-            "zeta": float(str(dict(cell.task.dials)["zeta"])),
+            "zeta": float(str(dict(cell.run.problem.dials)["zeta"])),
             "I": cell.b * cell.I,
-            "K": cell.task.K,
+            "K": cell.run.problem.K,
             "epsilon": w.epsilon,
         }
         costs = {name: w.costs.get(name, math.nan) for name in COSTS}
         yield Row(
             against=against,
-            problem=cell.task.problem,
+            problem=cell.run.problem.name,
             label=w.point.label,
             x=at[against],
             epsilon=w.epsilon,

@@ -86,7 +86,7 @@ def drift_of(found: SweepResult) -> Drift:
             row = Row(algorithm, int(I), zeta, M, 1.96 * stderr, float(equal.iloc[0]))
             rows.append(row)
     cell = found.points[0].cell
-    return Drift(tuple(rows), cell.T, cell.task.K, cell.b, cell.replicates)
+    return Drift(tuple(rows), cell.T, cell.run.problem.K, cell.b, cell.replicates)
 
 
 def draw(data: Drift, figure: Canvas) -> None:

@@ -31,6 +31,8 @@ from stemtheory.algorithms.entry import Entry, Facts, Option
 from stemtheory.algorithms.fedavg import FedAvg
 from stemtheory.algorithms.scaffold import Scaffold
 from stemtheory.algorithms.stem import READINGS, Stem, StemState
+from stemtheory.oracles import user_entry
+from stemtheory.runtime import UsageError, choice
 
 _MODULES = (
     stem,
@@ -49,3 +51,27 @@ _MODULES = (
 ALGORITHMS: dict[str, Entry] = {
     entry.name: entry for module in _MODULES for entry in module.ENTRIES
 }
+
+
+def load_algorithm(algorithm: str | Entry) -> Entry:
+    """Return the algorithm of that name, a user's own ``package.module:NAME``, or the entry given.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, for what is no ``Entry``, and for one that is called like a built-in.
+    """
+    if isinstance(algorithm, str) and ":" not in algorithm:
+        return ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)]
+    entry = user_entry(algorithm) if isinstance(algorithm, str) else algorithm
+    if not isinstance(entry, Entry):
+        raise UsageError(
+            f"algorithm {algorithm!s:.60} is {type(entry).__name__}, but it must be a name or an"
+            " Entry: see stemtheory.algorithms.Entry."
+        )
+    if ALGORITHMS.get(entry.name, entry) is not entry:
+        raise UsageError(
+            f"the algorithm {entry.name!s:.60} that was given is called as a built-in one: give"
+            " it a name of its own."
+        )
+    return entry

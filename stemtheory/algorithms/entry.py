@@ -8,20 +8,23 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Algorithm
-from stemtheory.runtime import UsageError, choice, mapping, real, whole
+from stemtheory.runtime import UsageError, choice, mapping, real
 from stemtheory.schedules import Constant, Curve, Schedule, coupled
 
 Options = Mapping[str, Any]
-SYNCS = ("literal", "average-first", "overwrite", "average-both")  # stem.READINGS says what each is
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of an algorithm: its default, how a value is checked, and what it does."""
+    """One option of an algorithm: its default, how a value is checked, and what it does.
+
+    ``values`` are the names that it takes, where it takes names.
+    """
 
     default: Any
     check: Callable[[str, object], Any]
     text: str
+    values: tuple[str, ...] = ()
 
 
 class Facts(NamedTuple):
@@ -40,12 +43,12 @@ class Entry:
     """A named algorithm: its recursion (``base``), its trade-off curve, and what it pins.
 
     ``pinned`` fixes I, K or nu; ``batch`` returns the minibatch size from (T, K, L) where I is
-    pinned. ``build`` makes the algorithm from its checked options, L among them. ``readings`` are
-    those of its synchronisation. ``family`` names the schedules it uses: stem (with momentum a_t)
-    or fedavg; ``theory`` returns its own step sizes under schedule theorem, from the setting and
-    the options, and ``coupling`` the c of a = c eta^2 under schedule coupled, where that is not
-    STEM's. ``needs`` and ``promises`` say what its theory assumes and claims; ``row`` is its
-    row of Table 1, ``footnote`` that row's.
+    pinned. ``build`` makes the algorithm from its checked options, L among them. ``bounds`` are
+    the names of the bounds that are proved about it: none unless it says so. ``family`` names the
+    schedules it uses: stem (with momentum a_t) or fedavg; ``theory`` returns its own step sizes
+    under schedule theorem, from the setting and the options, and ``coupling`` the c of
+    a = c eta^2 under schedule coupled, where that is not STEM's. ``needs`` and ``promises`` say
+    what its theory assumes and claims; ``row`` is its row of Table 1, ``footnote`` that row's.
 
     Paper: Table: Comparison.
     """
@@ -57,7 +60,7 @@ class Entry:
     pinned: tuple[tuple[str, float], ...] = ()
     batch: Callable[[int, int, float], float] | None = None
     build: Callable[[Options], Algorithm] | None = None
-    readings: tuple[str, ...] = ("literal",)
+    bounds: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
     family: str = "fedavg"
     theory: Callable[[Facts, Options], Schedule] | None = None
@@ -67,30 +70,21 @@ class Entry:
     row: str = ""
     footnote: str = ""
 
-    def make(
-        self,
-        sync: str = "literal",
-        sync_batch: int = 1,
-        options: Options | None = None,
-        L: float = 1.0,
-    ) -> Algorithm:
-        """Return the algorithm; ``sync`` and ``sync_batch`` are STEM's, ``options`` its own.
+    def make(self, options: Options | None = None, L: float = 1.0) -> Algorithm:
+        """Return the algorithm with these options on a problem of smoothness L.
 
         Raises
         ------
         UsageError
-            For an unknown reading or option, or one that this algorithm does not have.
+            As ``settle``.
         """
         assert self.build is not None
-        sync_batch = whole("sync_batch", sync_batch)
-        choice("sync", sync, SYNCS)
-        if sync not in self.readings or (sync_batch != 1 and len(self.readings) == 1):
-            raise UsageError(
-                f"sync {sync} with sync_batch {sync_batch} was given, but {self.name} has one"
-                " reading only: leave both out, or choose stem."
-            )
-        checked = self.settle(options)
-        return self.build({**checked, "sync": sync, "sync_batch": sync_batch, "L": L})
+        return self.build({**self.settle(options), "L": L})
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """The readings of its synchronisation; only STEM has more than one."""
+        return self.options["sync"].values if "sync" in self.options else ("literal",)
 
     def settle(self, options: Options | None) -> dict[str, Any]:
         """Return every option of this algorithm, checked, defaults filled in.
@@ -135,9 +129,9 @@ class Entry:
 # Checks of options; each takes the option's name and the value given.
 
 
-def one_of(*allowed: str) -> Callable[[str, object], str]:
-    """Return a check for one of some names."""
-    return lambda name, value: choice(name, value, allowed)
+def named(default: str, values: tuple[str, ...], text: str) -> Option:
+    """Return an option that takes one of some names."""
+    return Option(default, lambda name, value: choice(name, value, values), text, values)
 
 
 def positive(name: str, value: object) -> float:

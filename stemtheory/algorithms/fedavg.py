@@ -128,6 +128,7 @@ COMMON: dict[str, Any] = {
     "options": {"participation": PARTICIPATION},
     "needs": "zeta bounded (I = 1: not needed); T >= 81 L^2 I^2 bK",
     "promises": "eps^-2 samples, eps^-3/2 rounds",
+    "bounds": ("fedavg-theorem", "minibatch-sgd"),
     "row": "FedAvg",
 }
 ENTRIES = (

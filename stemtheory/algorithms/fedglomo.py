@@ -27,7 +27,7 @@ from stemtheory.algorithms.entry import (
     Facts,
     Option,
     Options,
-    one_of,
+    named,
     recursive,
     round_coupling,
     share,
@@ -172,7 +172,7 @@ ENTRIES = (
         options={
             "local_momentum": Option(1.0, unit, "beta: 1 is SPIDER's recursion, 0 plain SGD"),
             "participation": PARTICIPATION,
-            "compression": Option("none", one_of(*KINDS), "of the two vectors sent"),
+            "compression": named("none", tuple(KINDS), "of the two vectors sent"),
             "keep": Option(0.25, share, "share of the coordinates kept by sparsify"),
             "levels": Option(4, whole, "levels of quantise"),
         },

@@ -36,7 +36,7 @@ from stemtheory.algorithms.entry import (
     Option,
     Options,
     below_one,
-    one_of,
+    named,
     positive,
 )
 from stemtheory.oracles import Problem
@@ -178,7 +178,7 @@ ENTRIES = (
         fedavg_curve,
         build=build,
         options={
-            "oracle": Option("I", one_of("I", "II"), "SGD, or variance-reduced steps"),
+            "oracle": named("I", ("I", "II"), "SGD, or variance-reduced steps"),
             "prox": Option(None, positive, "h of the augmented Lagrangian; half its limit if not"),
             "skip": Option(0.0, below_one, "p: probability of a round without communication"),
             "refresh": Option(1, whole, "rounds from one full gradient of oracle II to the next"),

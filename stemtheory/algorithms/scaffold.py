@@ -26,10 +26,9 @@ from stemtheory.algorithms.entry import (
     SERVER_STEP,
     Entry,
     Facts,
-    Option,
     Options,
     capped,
-    one_of,
+    named,
 )
 from stemtheory.algorithms.participation import present, sampled, server_mean, weight_of
 from stemtheory.oracles import Problem
@@ -135,7 +134,7 @@ ENTRIES = (
         fedavg_curve,
         build=build,
         options={
-            "option": Option("II", one_of("I", "II"), "how c_k is renewed"),
+            "option": named("II", ("I", "II"), "how c_k is renewed"),
             "server_step": SERVER_STEP,
             "participation": PARTICIPATION,
         },

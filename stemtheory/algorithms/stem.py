@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Step, mean_over_workers, spread
-from stemtheory.algorithms.entry import Entry, Options
+from stemtheory.algorithms.entry import Entry, Option, Options, named
 from stemtheory.oracles import Problem
+from stemtheory.runtime import whole
 from stemtheory.schedules import stem_curve
 
 READINGS = {
@@ -36,6 +37,11 @@ READINGS = {
     "overwrite": "negative control: the own point is overwritten after d was computed there",
     "average-both": "negative control: both gradients of the jump at averaged points",
 }
+# What is proved about it, or claims to be.
+BOUNDS = (
+    *("stem-theorem", "stem-intermediate"),
+    *("stem-repaired", "stem-repaired-explicit", "stem-log-free"),
+)
 
 
 class StemState(NamedTuple):
@@ -114,7 +120,11 @@ COMMON: dict[str, Any] = {
     "base": "stem",
     "curve": stem_curve,
     "build": build,
-    "readings": tuple(READINGS),
+    "options": {
+        "sync": named("literal", tuple(READINGS), "which point the next difference subtracts"),
+        "sync_batch": Option(1, whole, "m: m b samples for the estimate that spans the averaging"),
+    },
+    "bounds": BOUNDS,
     "family": "stem",
     "needs": "zeta bounded (I = 1: not needed)",
     "promises": "eps^-3/2 samples, eps^-1 rounds, up to logarithms",

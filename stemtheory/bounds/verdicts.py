@@ -6,13 +6,15 @@ Paper: Thm: PR_Convergence_Main_App; Thm: Flexible_FedAvg.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, fields
 from typing import Any
 
-from stemtheory.algorithms import ALGORITHMS
+import numpy as np
+
 from stemtheory.bounds.evaluation import BOUNDS, Bound, Setting, evaluate
+from stemtheory.oracles import Constants
 from stemtheory.runtime import UsageError
-from stemtheory.simulator import Trace
+from stemtheory.simulator import Margin, Run, Trace
 
 PROVED_READINGS = ("literal", "average-first")
 READING = "sync literal or average-first"
@@ -20,39 +22,36 @@ EVERYBODY = "every worker takes part"
 PRINTED = ("stem-theorem", "stem-intermediate")
 
 
-@dataclass(frozen=True)
-class Margin:
-    """One bound at the setting of a run.
-
-    ``value`` is the bound, ``margin`` the bound over the upper end of the 95 % interval of the
-    measured E||grad f(xbar_a)||^2 (below 1 the bound is not confirmed), ``verdict`` one of
-
-    * ``holds``: the whole interval lies below the bound;
-    * ``violated``: the whole interval lies above it;
-    * ``vacuous``: it holds, but is no better than ||grad f(x1)||^2, standing still;
-    * ``undecided``: the interval contains the bound, or there is none;
-    * ``premise unmet: NAME``: the bound says nothing about this run.
-
-    A reading of the synchronisation is no premise of the printed bounds: the paper never names one.
-    Where a printed bound fails under a reading that nobody proved, it is ``violated``.
-
-    ``reason`` says why ``value`` or ``margin`` is None.
-    """
-
-    name: str
-    value: float | None
-    margin: float | None
-    verdict: str
-    reason: str = ""
-
-
 def margins(trace: Trace) -> tuple[Margin, ...]:
-    """Return the margin of every bound on the algorithm of ``trace``, in the order of ``BOUNDS``.
+    """Return the margin of every bound that the algorithm of ``trace`` declares.
+
+    They come in the order of ``BOUNDS``. A bound that is not declared is about something else.
 
     Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum); Thm: Flexible_FedAvg.
     """
-    base = ALGORITHMS[trace.settings["algorithm"]].base
-    return tuple(_margin(trace, name) for name in BOUNDS if BOUNDS[name].algorithm == base)
+    met = trace.circumstances
+    start = met.grad_sq_start if math.isfinite(met.grad_sq_start) else None
+    interval = _interval(trace)
+    return tuple(
+        _margin(trace.run, met.constants, met.estimated, name, start, interval)
+        for name in _declared(trace.run)
+    )
+
+
+def prospects(run: Run) -> tuple[Margin, ...]:
+    """Return every bound that the algorithm of ``run`` declares, before anything is measured."""
+    problem = run.problem.load()
+    constants, gradient = problem.constants(run.start), problem.full_gradient(run.start)
+    estimated = bool(getattr(problem, "estimated", False))
+    start = float(np.sum(gradient * gradient))
+    return tuple(_margin(run, constants, estimated, name, start, None) for name in _declared(run))
+
+
+Run.judge, Trace.judge = prospects, margins
+
+
+def _declared(run: Run) -> list[str]:
+    return [name for name in BOUNDS if name in run.algorithm.entry.bounds]
 
 
 def document(trace: Trace, found: tuple[Margin, ...]) -> dict[str, Any]:
@@ -81,26 +80,38 @@ def document(trace: Trace, found: tuple[Margin, ...]) -> dict[str, Any]:
     return {**result, "reasons": _reasons(result, found)}
 
 
-def _margin(trace: Trace, name: str) -> Margin:
-    constants = trace.settings["constants"]
-    unbounded = [key for key, value in constants.items() if value is None]
+Interval = tuple[float | None, float | None]
+CONSTANTS = tuple(f.name for f in fields(Constants) if f.name != "exact")
+
+
+def _margin(
+    run: Run,
+    constants: Constants,
+    estimated: bool,
+    name: str,
+    start: float | None,
+    interval: Interval | None,
+) -> Margin:
+    """Return what one bound says; ``interval`` is None where nothing was measured."""
+    unbounded = [n for n in CONSTANTS if not math.isfinite(getattr(constants, n))]
     if unbounded:
         reason = f"{unbounded[0]} is not finite on this problem"
         return Margin(name, None, None, f"premise unmet: {unbounded[0]} is finite", reason)
-    if trace.settings.get("estimated"):
+    if estimated:
         reason = "L, sigma and zeta of real data are estimates from below, which bound nothing"
         return Margin(name, None, None, "premise unmet: L, sigma, zeta are known", reason)
-    start = trace.settings["grad_sq_start"]
     try:
-        bound = evaluate(name, setting_of(trace), grad_sq=start if math.isfinite(start) else None)
+        bound = evaluate(name, setting_of(run, constants), grad_sq=start)
     except UsageError as error:
         return Margin(name, None, None, "undecided", str(error))
-    unmet = [premise.name for premise in bound.premises if not premise.ok] + _unmet(trace)
-    low, high = _interval(trace)
-    margin, reason = _ratio(trace, bound, high)
+    unmet = [premise.name for premise in bound.premises if not premise.ok] + _unmet(run)
+    low, high = interval or (None, None)
+    margin, reason = _ratio(run, bound, high)
     broken = low is not None and low > bound.value
     if unmet and not (broken and unmet == [READING] and name in PRINTED):
         verdict = f"premise unmet: {unmet[0]}"
+    elif interval is None:
+        verdict, reason = "vacuous" if bound.vacuous() else "undecided", "nothing was measured"
     elif low is None or high is None:
         verdict = "undecided"
     elif broken:
@@ -112,39 +123,44 @@ def _margin(trace: Trace, name: str) -> Margin:
     return Margin(name, bound.value, margin, verdict, reason)
 
 
-def _ratio(trace: Trace, bound: Bound, high: float | None) -> tuple[float | None, str]:
+def _ratio(run: Run, bound: Bound, high: float | None) -> tuple[float | None, str]:
     """Return bound over measurement, or None and why there is none."""
-    s = trace.settings
-    if bound.setting.I != s["I"] or not math.isclose(bound.setting.b, s["b"], rel_tol=1e-9):
+    sizes = run.sizes
+    if bound.setting.I != sizes.I or not math.isclose(bound.setting.b, sizes.b, rel_tol=1e-9):
         return None, "the bound speaks of another b or I"
     if high is None:
         return None, "the run has no confidence interval"
     return (bound.value / high, "") if high > 0 else (None, "the run measured 0")
 
 
-def setting_of(trace: Trace) -> Setting:
-    """Return the setting at which a bound speaks of this run."""
-    s = trace.settings
-    sizes = {key: s[key] for key in ("T", "K", "b", "I", "B", "sync_batch")}
-    constants = {key: s["constants"][key] for key in ("L", "sigma", "zeta", "gap")}
-    return Setting(**sizes, **constants)
+def setting_of(run: Run, constants: Constants) -> Setting:
+    """Return the setting at which a bound speaks of a run on a problem with these constants."""
+    s = run.sizes
+    return Setting(
+        T=s.T,
+        K=s.K,
+        b=s.b,
+        I=s.I,
+        B=s.B if run.method.initial_batch else None,
+        sync_batch=run.algorithm.settled.get("sync_batch", 1),
+        **{name: getattr(constants, name) for name in ("L", "sigma", "zeta", "gap")},
+    )
 
 
-def _unmet(trace: Trace) -> list[str]:
+def _unmet(run: Run) -> list[str]:
     """Return the premises that a bound takes for granted and this run does not meet."""
-    s = trace.settings
-    unmet = [] if s["schedule"]["name"] == "theorem" else ["schedule theorem"]
-    stem = ALGORITHMS[s["algorithm"]].base == "stem"
-    if stem and s["I"] > 1 and s["sync"] not in PROVED_READINGS:
+    options = run.algorithm.settled
+    unmet = [] if run.schedule.name == "theorem" else ["schedule theorem"]
+    if run.sizes.I > 1 and options.get("sync", "literal") not in PROVED_READINGS:
         unmet.append(READING)
-    if s.get("algorithm_options", {}).get("participation", 1) < 1:
+    if options.get("participation", 1) < 1:
         unmet.append(EVERYBODY)
     return unmet
 
 
-def _interval(trace: Trace) -> tuple[float | None, float | None]:
+def _interval(trace: Trace) -> Interval:
     """Return the 95 % interval of the mean; a run without noise has one of width 0."""
-    if trace.ci95 is None and trace.settings["constants"]["sigma"] == 0:
+    if trace.ci95 is None and trace.circumstances.constants.sigma == 0:
         return trace.mean_grad_sq, trace.mean_grad_sq
     return trace.ci95 or (None, None)
 

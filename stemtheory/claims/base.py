@@ -10,12 +10,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
 from stemtheory.bounds import Premise
 from stemtheory.runtime import Floats, UsageError
+from stemtheory.simulator import Run
 
 Kind = Literal["arithmetic", "pathwise", "conditional", "expectation", "rate", "not-checkable"]
 Where = Literal["all", "off-sync", "sync"]
@@ -63,6 +65,11 @@ class Case:
         """Iterations."""
         return self.rounds * self.I
 
+    @property
+    def run(self) -> Run:
+        """The run that these fields spell; the clock is not its own."""
+        return _run_of(self)
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, JSON-ready."""
         plain = asdict(self)
@@ -94,6 +101,29 @@ class Case:
             f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.dials
         )
         return f"{self.problem} K={self.K} b={self.b:g} I={self.I} {self.reading} {dials}".strip()
+
+
+@lru_cache(maxsize=1024)
+def _run_of(case: Case) -> Run:
+    return Run.of(
+        case.problem,
+        case.algorithm,
+        K=case.K,
+        dim=case.dim,
+        dials=dict(case.dials),
+        sync=case.reading,
+        sync_batch=case.sync_batch,
+        T=case.T,
+        b=case.b,
+        I=case.I,
+        B=case.B,
+        schedule=case.schedule,
+        schedule_options=dict(case.options),
+        x1=case.x1,
+        replicates=case.replicates,
+        seed=case.seed,
+        backend="numpy",
+    )
 
 
 def dials(**values: Any) -> tuple[tuple[str, Any], ...]:

@@ -15,7 +15,8 @@ from stemtheory.cli import claims as cli_claims
 from stemtheory.cli import console, display
 from stemtheory.cli import options as o
 from stemtheory.cli import sweeps as cli_sweeps
-from stemtheory.runtime import choice, whole
+from stemtheory.runtime import whole
+from stemtheory.simulator import DEFAULT
 
 app = typer.Typer(
     name="stemtheory",
@@ -95,7 +96,7 @@ def bound(
     I: o.LocalSteps = None,
     nu: o.Nu = None,
     B: o.InitialBatch = None,
-    sync_batch: o.SyncBatch = "1",
+    sync_batch: o.SyncBatch = None,
     L: o.L = None,
     sigma: o.Sigma = None,
     zeta: o.Zeta = None,
@@ -135,54 +136,42 @@ def run(
     I: o.LocalSteps = None,
     nu: o.Nu = None,
     B: o.InitialBatch = None,
-    schedule: o.Schedule = "theorem",
-    sync: o.Sync = "literal",
-    sync_batch: o.SyncBatch = "1",
-    replicates: o.Replicates = "32",
-    x1: o.Start = "1",
-    seed: o.Seed = "0",
-    backend: o.BackendName = "auto",
-    engine: o.Engine = "auto",
-    dtype: o.Dtype = "float64",
+    schedule: o.Schedule = DEFAULT.schedule,
+    sync: o.Sync = None,
+    sync_batch: o.SyncBatch = None,
+    replicates: o.Replicates = str(DEFAULT.replicates),
+    x1: o.Start = f"{DEFAULT.x1:g}",
+    seed: o.Seed = str(DEFAULT.seed),
+    backend: o.BackendName = DEFAULT.backend,
+    engine: o.Engine = DEFAULT.engine,
+    dtype: o.Dtype = DEFAULT.dtype,
     record_every: o.RecordEvery = None,
     plot: o.PlotFile = None,
     out: o.OutFile = None,
     json: o.Json = False,
 ) -> int:
     """Run an algorithm on a problem and set what it measured beside every bound on it."""
-    from stemtheory.algorithms import ALGORITHMS
     from stemtheory.bounds import verdicts
-    from stemtheory.oracles import load_problem
     from stemtheory.report import trace_files
-    from stemtheory.simulator import simulate
+    from stemtheory.simulator import Run, simulate
 
-    entry = ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)]
-    workers = whole("K", (entry.pin("K") or 4) if K is None else K)
     named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)
     groups = o.settings(set_, named)
-    loaded = load_problem(problem, K=workers, **o.given(dim=dim), **groups.dials)
+    asked = Run.of(
+        problem, algorithm, K=K, dim=dim, dials=groups.dials, algorithm_options=groups.algorithm,
+        sync=sync, sync_batch=sync_batch, T=T, b=b, I=I, nu=nu, B=B, schedule=schedule,
+        schedule_options=groups.schedule, replicates=replicates, x1=o.start_point(x1), seed=seed,
+        backend=backend, engine=engine, dtype=dtype,
+    )  # fmt: skip
     files = trace_files.targets(out, plot)
-    steps = whole("T", 4096 if T is None else T)
     trace = simulate(
-        loaded,
-        algorithm,
-        algorithm_options=groups.algorithm,
-        T=steps,
-        **o.given(b=b, I=I, nu=nu, B=B),
-        schedule=schedule,
-        schedule_options=groups.schedule,
-        sync=sync,
-        sync_batch=whole("sync_batch", sync_batch),
-        replicates=whole("replicates", replicates),
-        x1=o.start_point(x1),
-        seed=whole("seed", seed, 0),
-        backend=backend,
-        engine=engine,
-        dtype=dtype,
+        asked,
         record_every=whole("record_every", 0 if record_every is None else record_every, 0),
-        record_at=trace_files.plot_times(steps) if files and record_every is None else (),
+        record_at=trace_files.plot_times(asked.sizes.T_requested)
+        if files and record_every is None
+        else (),
     )
-    found = verdicts.margins(trace)
+    found = trace.bounds()
     written = [str(trace_files.write(trace, found, path)) for path in files]
     document = {**verdicts.document(trace, found), "files": written}
     console.emit(document, json, lambda: display.show_run(document))

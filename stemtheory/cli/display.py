@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms import load_algorithm
 from stemtheory.cli.console import line, number, table
 
 Document = Mapping[str, Any]
@@ -34,7 +34,7 @@ def show_bound(d: Document) -> None:
 
 def show_run(d: Document) -> None:
     """Print a run: its setting, what was measured, the bounds and the counts."""
-    chosen = ALGORITHMS[d["algorithm"]].chosen(d["algorithm_options"])
+    chosen = load_algorithm(d["algorithm"]).chosen(d["algorithm_options"])
     own = [f"{name} {value}" for name, value in chosen.items()]
     own += [] if d["sync"] == "literal" else [f"sync {d['sync']}"]
     which = f" ({', '.join(own)})" if own else ""

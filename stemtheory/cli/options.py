@@ -138,13 +138,13 @@ InitialBatch = Annotated[
     ),
 ]
 SyncBatch = Annotated[
-    str,
+    str | None,
     _option(
         "--sync-batch",
         kind="INT",
         text="m: m b samples for the one estimate a round that spans the averaging",
         panel=SIZES,
-        default=True,
+        default="1",
     ),
 ]
 Replicates = Annotated[
@@ -171,13 +171,13 @@ Schedule = Annotated[
     ),
 ]
 Sync = Annotated[
-    str,
+    str | None,
     _option(
         "--sync",
         kind="NAME",
         text="reading of the synchronisation: literal, average-first, overwrite, average-both",
         panel=METHOD,
-        default=True,
+        default="literal",
     ),
 ]
 Start = Annotated[

@@ -231,7 +231,7 @@ def this_machine() -> Machine:
 
 def _refuse_uncompiled(missing: list[Cell], path: Path) -> None:
     """Refuse cells of the fused engine where it is missing, before any of them fails."""
-    backends = {cell.method.backend for cell in missing if cell.method.engine == "fused"}
+    backends = {c.run.numerics.backend for c in missing if c.run.numerics.engine == "fused"}
     reason = fused.missing() if "numpy" in backends else None
     if backends - {"numpy"}:
         reason = reason or fused.missing_for_device()

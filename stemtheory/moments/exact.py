@@ -16,14 +16,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stemtheory.algorithms import ALGORITHMS, Algorithm
+from stemtheory.algorithms import ALGORITHMS, Algorithm, Entry, load_algorithm
 from stemtheory.moments.linear_model import LinearModel, coordinates
 from stemtheory.moments.maps import VARIABLES, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, apply, averages, constant_until
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, UsageError, choice, real, whole
+from stemtheory.runtime import Floats, UsageError, real, whole
 from stemtheory.schedules import Schedule, Theorem
-from stemtheory.simulator import Counts, Sizes, resolve_schedule, resolve_sizes
+from stemtheory.simulator import (
+    DEFAULT,
+    Counts,
+    Run,
+    Sizes,
+    resolve_schedule,
+    resolve_sizes,
+    spelled,
+    start_of,
+)
 
 MOST_VARYING = 1e9  # iterations of varying steps, each followed by itself: hours
 STABLE = 1e-10  # growth per round up to which a neutral direction counts as stable: rounding
@@ -58,19 +67,19 @@ class Moments:
 
 
 def moments(
-    problem: Problem | LinearModel,
+    problem: str | Problem | LinearModel | Run,
     algorithm: str = "stem",
     *,
-    T: float = 4096,
+    T: float = DEFAULT.T,
     b: float | None = None,
     I: int | None = None,
     nu: float | None = None,
     B: float | None = None,
-    schedule: str = "theorem",
+    schedule: str = DEFAULT.schedule,
     schedule_options: Mapping[str, Any] | None = None,
-    sync: str = "literal",
-    sync_batch: int = 1,
-    x1: float | Sequence[float] | Floats = 1.0,
+    sync: str | None = None,
+    sync_batch: int | None = None,
+    x1: float | Sequence[float] | Floats = DEFAULT.x1,
     record_at: Sequence[int] = (),
 ) -> Moments:
     """Return the exact second moments of ``algorithm`` on a linear problem.
@@ -85,19 +94,31 @@ def moments(
         For bad input, for a problem whose gradients or noise are not linear, and for more than 1e9
         iterations of steps that vary.
     """
-    base = _base(algorithm)
-    L, sigma, start = _facts(problem, x1)
-    sizes = resolve_sizes(algorithm, problem.K, L, T=T, b=b, I=I, nu=nu, B=B)
-    steps = resolve_schedule(algorithm, schedule, sizes, L, sigma, schedule_options)
-    method = ALGORITHMS[algorithm].make(sync, sync_batch)
+    if isinstance(problem, LinearModel):
+        entry, start = load_algorithm(algorithm), np.full(1, start_of(x1, 1))
+        given = {"T": T, "b": b, "I": I, "nu": nu, "B": B}
+        sizes = resolve_sizes(entry, problem.K, problem.L, **given)
+        method = entry.make(spelled(entry, None, sync, sync_batch), problem.L)
+        steps = resolve_schedule(
+            entry, schedule, sizes, problem.L, problem.noise_level, schedule_options
+        )
+        model: Problem | LinearModel = problem
+    else:
+        run = problem if isinstance(problem, Run) else Run.of(
+            problem, algorithm, T=T, b=b, I=I, nu=nu, B=B, schedule=schedule,
+            schedule_options=schedule_options, sync=sync, sync_batch=sync_batch, x1=x1,
+        )  # fmt: skip
+        entry, start, sizes = run.algorithm.entry, run.start, run.sizes
+        method, steps, model = run.method, run.steps, run.problem.load()
+    base, sync = _base(entry), getattr(method, "sync", "literal")
     _feasible(steps, sizes.T)
     times = sorted(
         {sizes.T, *(t for t in (whole("record_at", t) for t in record_at) if t <= sizes.T)}
     )
     running, labels = np.zeros(len(times)), set()
-    for model, x, copies in coordinates(problem, start):
-        recursion = Recursion(model, base, method, sync)
-        labels.add(model.label)
+    for line, x, copies in coordinates(model, start):
+        recursion = Recursion(line, base, method, sync)
+        labels.add(line.label)
         running += copies * averages(
             recursion, steps, x1=x, b=sizes.b, I=sizes.I, B=sizes.B, times=times
         )
@@ -147,14 +168,15 @@ def stability(
     UsageError
         For bad input, or an eta without its a.
     """
-    base = _base(algorithm)
+    entry = load_algorithm(algorithm)
+    base = _base(entry)
     b, I = real("b", b, minimum=1), whole("I", I)
     if (eta is None) != (a is None) and base == "stem":
         raise UsageError("eta and a belong together: give both, or neither for the theorem's.")
     if eta is None:
         theorem = Theorem(model.L, model.K, b, I)
         eta, a = float(theorem.eta(0.0)), float(theorem.momentum(1.0))
-    method = ALGORITHMS[algorithm].make(sync, sync_batch)
+    method = entry.make(spelled(entry, None, sync, sync_batch))
     recursion = Recursion(model, base, method, sync, bounded)
     at = recursion.form.linear(2 if bounded and model.mean_gradient[0] == 0 else 1)
     if len(at) == 0:
@@ -208,14 +230,13 @@ def steps_to(
     return np.where(last == doublings - 1, np.inf, found)
 
 
-def _base(algorithm: str) -> str:
-    """stem or fedavg, of which ``algorithm`` is a setting."""
-    base = ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)].base
-    if base not in VARIABLES:
+def _base(entry: Entry) -> str:
+    """stem or fedavg, of which ``entry`` is a setting."""
+    if entry.base not in VARIABLES or entry.name not in ALGORITHMS:
         raise UsageError(
-            f"exact moments of {algorithm} are not known: choose stem or fedavg, or simulate."
+            f"exact moments of {entry.name} are not known: choose stem or fedavg, or simulate."
         )
-    return base
+    return entry.base
 
 
 def _feasible(schedule: Schedule, T: int) -> None:
@@ -227,27 +248,6 @@ def _feasible(schedule: Schedule, T: int) -> None:
             f"T is {T:.3g}, but the steps vary, and at most {MOST_VARYING:.0e} steps that vary are"
             " followed: give a smaller T, or a b and I with constant steps (nu gives them)."
         )
-
-
-def _facts(problem: Problem | LinearModel, x1: Any) -> tuple[float, float, Floats]:
-    """L and sigma as the schedule is told them, and the start."""
-    dim = 1 if isinstance(problem, LinearModel) else problem.dim
-    try:
-        start = np.asarray(x1, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"x1 is {x1!r:.60}, but it must be one finite number or {dim} of them (dim)."
-        ) from error
-    if start.shape not in ((), (dim,)) or not np.all(np.isfinite(start)):
-        raise UsageError(
-            f"x1 has shape {start.shape}, but it must be one finite number or {dim} of them (dim)."
-        )
-    start = np.broadcast_to(start, (dim,)).copy()
-    if isinstance(problem, LinearModel):
-        return problem.L, problem.noise_level, start
-    constants = problem.constants()
-    sigma = constants.sigma if math.isfinite(constants.sigma) else float(problem.dials["sigma"])
-    return constants.L, sigma, start
 
 
 def _counts(method: Algorithm, sizes: Sizes) -> Counts:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory._version import __version__
-from stemtheory.bounds import evaluate, margins, setting_of
+from stemtheory.bounds import evaluate, setting_of
 from stemtheory.claims import Verdict, select, together
 from stemtheory.oracles import catalogue
 from stemtheory.report import ledger_page, ledger_report, pages, report_sweeps
@@ -255,11 +255,12 @@ def bound_rows(trace: Trace) -> list[tuple[Value, ...]]:
     s = trace.settings
     low, high = trace.ci95 or (None, None)
     measured = s["nu"], s["T"], s["K"], s["b"], s["I"], trace.mean_grad_sq, low, high
+    setting = setting_of(trace.run, trace.circumstances.constants)
     rows: list[tuple[Value, ...]] = []
-    for margin in margins(trace):
+    for margin in trace.bounds():
         if margin.name not in BOUNDS_SHOWN[s["algorithm"]]:
             continue
-        bound = evaluate(margin.name, setting_of(trace), grad_sq=s["grad_sq_start"])
+        bound = evaluate(margin.name, setting, grad_sq=s["grad_sq_start"])
         verdict = "diverged" if trace.status == "diverged" else margin.verdict
         of_bound = margin.name, margin.value, margin.margin, bound.vacuous_below_T, verdict
         rows.append((s["problem"], s["algorithm"], *measured, *of_bound))

@@ -23,6 +23,36 @@ def to_json(document: Mapping[str, Any]) -> str:
     return json.dumps(plain, indent=2, allow_nan=False) + "\n"
 
 
+def canonical(value: Any) -> str:
+    """Return one text for one value, whatever the order of keys: JSON, so that it is injective.
+
+    1 and 1.0 are the same number, 1 and true are not; floats are written by ``repr``.
+
+    Raises
+    ------
+    ValueError
+        For a number that is not finite, which would equal nothing, not even itself.
+    TypeError
+        For a value that is no number, text, truth value, None, sequence or mapping of them.
+    """
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        items = (f"{json.dumps(name)}:{canonical(item)}" for name, item in sorted(value.items()))
+        return f"{{{','.join(items)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(canonical(item) for item in value)}]"
+    if hasattr(value, "item"):
+        return canonical(value.item())
+    if isinstance(value, int):
+        return repr(value)
+    if not isinstance(value, float):
+        raise TypeError(f"{value!r} cannot be part of a run.")
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is not finite and cannot be part of a run.")
+    return repr(int(value)) if value.is_integer() else repr(value)
+
+
 def _plain(value: Any, path: str, found: dict[str, str]) -> Any:
     if isinstance(value, Mapping):
         items = value.items()

@@ -1,6 +1,16 @@
 """From a checked run to a trace: sizes, engines, what was measured and what it cost."""
 
 from stemtheory.simulator.array_engine import ARRAY_BYTES, Plan
+from stemtheory.simulator.choices import (
+    COMMON_DIALS,
+    DEFAULT,
+    AlgorithmChoice,
+    Numerics,
+    Pairs,
+    ProblemChoice,
+    ScheduleChoice,
+    pairs,
+)
 from stemtheory.simulator.fused.cuda.engine import DeviceRunner
 from stemtheory.simulator.fused.engine import Runner
 from stemtheory.simulator.hitting import (
@@ -11,7 +21,8 @@ from stemtheory.simulator.hitting import (
     last_crossing,
     resampled_means,
 )
-from stemtheory.simulator.simulation import DTYPES, ENGINES, simulate
+from stemtheory.simulator.run import DTYPES, ENGINES, NOISE_SOURCES, Margin, Run, spelled, start_of
+from stemtheory.simulator.simulation import simulate
 from stemtheory.simulator.sizes import Sizes, refuse_nu_beside, resolve_schedule, resolve_sizes
 from stemtheory.simulator.stepwise import Draw, gaussian_draw, walk
-from stemtheory.simulator.trace import Counts, Trace
+from stemtheory.simulator.trace import Circumstances, Counts, Trace

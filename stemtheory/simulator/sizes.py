@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stemtheory.algorithms import ALGORITHMS, Entry, Facts
-from stemtheory.runtime import UsageError, choice, mapping, real, whole
+from stemtheory.algorithms import Entry, Facts, load_algorithm
+from stemtheory.runtime import UsageError, mapping, real, whole
 from stemtheory.schedules import Schedule, check_options, make_schedule, round_up
+from stemtheory.simulator.choices import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,11 @@ class Sizes:
 
 
 def resolve_sizes(
-    algorithm: str,
+    algorithm: str | Entry,
     K: int,
     L: float,
     *,
-    T: object = 4096,
+    T: object = DEFAULT.T,
     b: object = None,
     I: object = None,
     nu: object = None,
@@ -49,7 +50,7 @@ def resolve_sizes(
     UsageError
         For values out of range, nu together with b or I, or what a named setting pins.
     """
-    entry = ALGORITHMS[choice("algorithm", algorithm, ALGORITHMS)]
+    entry = load_algorithm(algorithm)
     steps = whole("T", T)
     _check_pins(entry, K, I, nu)
     refuse_nu_beside(nu, b, I)
@@ -64,7 +65,7 @@ def resolve_sizes(
         batch = 1.0 if batch is None else batch
         local = max(1, round((steps / (batch * K) ** 2) ** (1 / 3)))
     elif batch is None and local is None:
-        nu_used = _nu(0.5 if nu is None else nu)
+        nu_used = _nu(DEFAULT.nu if nu is None else nu)
         local, batch, clipped = entry.curve(steps, K, nu_used)
     batch = 1.0 if batch is None else batch
     local = 1 if local is None else local
@@ -81,7 +82,7 @@ def resolve_sizes(
 
 
 def resolve_schedule(
-    algorithm: str,
+    algorithm: str | Entry,
     name: str,
     sizes: Sizes,
     L: float,
@@ -96,15 +97,15 @@ def resolve_schedule(
     UsageError
         For an unknown schedule, or options that it or the algorithm does not have.
     """
-    entry = ALGORITHMS[algorithm]
+    entry = load_algorithm(algorithm)
     facts = Facts(sizes.T, sizes.K, sizes.b, sizes.I, L, sigma)
     own, given = entry.settle(algorithm_options), mapping("schedule_options", options)
     if name == "theorem" and entry.theory is not None and not given:
         return entry.theory(facts, own)
-    check_options(name, algorithm, entry.family, given)  # none of them is T, K, b, ... below
+    check_options(name, entry.name, entry.family, given)  # none of them is T, K, b, ... below
     return make_schedule(
         name,
-        algorithm,
+        entry.name,
         algorithm=entry.family,
         T=sizes.T,
         K=sizes.K,

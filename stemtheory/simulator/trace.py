@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
 from scipy.special import stdtrit
 
-from stemtheory.runtime import Floats, UsageError, notebook, write_file
+from stemtheory.oracles import Constants
+from stemtheory.runtime import Floats, Ints, UsageError, notebook, write_file
+from stemtheory.simulator.run import Margin, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +41,30 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class Circumstances:
+    """What a run met: its problem's constants at the start, and where and how it was computed.
+
+    ``dials`` are all of the problem's, ``first_batch`` is B where the algorithm has one,
+    ``schedule`` the numbers that fix the step sizes; ``engine``, ``backend`` and ``noise_source``
+    are those taken. ``estimated`` marks constants that are estimates from below.
+    """
+
+    constants: Constants
+    dials: Mapping[str, Any]
+    estimated: bool
+    grad_sq_start: float
+    first_batch: float | None
+    schedule: Mapping[str, float]
+    engine: str
+    noise_source: str
+    backend: str
+    device: str
+    version: str
+
+
+@dataclass(frozen=True)
 class Trace:
-    """A finished run over R replicates.
+    """A finished run over R replicates: ``run`` is what was asked for.
 
     ``grad_sq`` has shape (R,): the average over t = 1..T of ||grad f(xbar_t)||^2, so its mean is
     the paper's E||grad f(xbar_a)||^2. ``last`` and ``best`` are of the same shape; ``times`` (n,),
@@ -49,15 +74,54 @@ class Trace:
     Paper: Theorem (Thm: PR_Convergence_Main_App), Definition (Def: StationaryPt).
     """
 
-    settings: Mapping[str, Any]
+    run: Run
+    circumstances: Circumstances
     counts: Counts
     grad_sq: Floats
     last: Floats
     best: Floats
-    times: np.ndarray[Any, np.dtype[np.int64]]
+    times: Ints
     series: Floats
     running: Floats
-    diverged_at: np.ndarray[Any, np.dtype[np.int64]]
+    diverged_at: Ints
+
+    # The bounds live in a room above this one, and say there how a trace is judged.
+    judge: ClassVar[Callable[[Trace], tuple[Margin, ...]]]
+
+    def bounds(self) -> tuple[Margin, ...]:
+        """Return every bound on the algorithm beside what was measured: value, margin, verdict."""
+        return Trace.judge(self)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The run and its circumstances as one flat mapping, JSON-ready."""
+        run, found = self.run, self.circumstances
+        constants = asdict(found.constants)
+        exact = constants.pop("exact")
+        options = run.algorithm.settled
+        return {
+            "algorithm": run.algorithm.name,
+            "algorithm_options": {k: v for k, v in options.items() if k not in _OWN_KEYS},
+            **{name: options.get(name, usual) for name, usual in _OWN_KEYS.items()},
+            "engine": found.engine,
+            "noise_source": found.noise_source,
+            **({"estimated": True} if found.estimated else {}),
+            "problem": run.problem.name,
+            "dim": run.problem.dim,
+            **asdict(run.sizes),
+            "B": found.first_batch,
+            "dtype": run.numerics.dtype,
+            "backend": found.backend,
+            "device": found.device,
+            "seed": run.seed,
+            "version": found.version,
+            "x1": run.start.tolist(),
+            "constants": {k: v if math.isfinite(v) else None for k, v in constants.items()},
+            "exact": exact,
+            "dials": dict(found.dials),
+            "grad_sq_start": found.grad_sq_start,
+            "schedule": {"name": run.schedule.name, **found.schedule},
+        }
 
     @property
     def replicates(self) -> int:
@@ -143,7 +207,11 @@ class Trace:
         path = Path(path)
         target = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        text = {"settings": dict(self.settings), "counts": vars(self.counts)}
+        text = {
+            "run": self.run.to_json(),
+            "circumstances": asdict(self.circumstances),
+            "counts": vars(self.counts),
+        }
         return write_file(
             target, lambda file: np.savez(file, text=np.array(json.dumps(text)), **arrays)
         )
@@ -163,7 +231,18 @@ class Trace:
                 arrays = {name: data[name] for name in _ARRAYS}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, TypeError) as error:
             raise UsageError(f"{path} is not a saved trace ({error}): give a .npz file.") from error
-        return Trace(settings=text["settings"], counts=Counts(**text["counts"]), **arrays)
+        try:
+            met = text["circumstances"]
+            met["constants"] = Constants(**met["constants"])
+            return Trace(
+                Run.from_json(text["run"]), Circumstances(**met), Counts(**text["counts"]), **arrays
+            )
+        except (KeyError, TypeError) as error:
+            raise UsageError(
+                f"{path} was saved by another version of stemtheory ({error}): run it again."
+            ) from error
 
 
+# Options of STEM that stand under their own names.
+_OWN_KEYS = {"sync": "literal", "sync_batch": 1}
 _ARRAYS = ("grad_sq", "last", "best", "times", "series", "running", "diverged_at")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem, simulate
-from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import Step, mean_over_workers
 from stemtheory.algorithms.fedavg import FedAvg
 from stemtheory.algorithms.stem import READINGS, Stem
@@ -242,4 +241,4 @@ def test_storm_refuses_many_workers() -> None:
 
 def test_fedavg_refuses_readings() -> None:
     with pytest.raises(UsageError, match="one reading"):
-        ALGORITHMS["fedavg"].make("overwrite")
+        simulate(load_problem("quadratic"), "fedavg", T=16, sync="overwrite")

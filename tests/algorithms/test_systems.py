@@ -11,7 +11,6 @@ from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import mean_over_workers
 from stemtheory.algorithms.compression import Compression
-from stemtheory.algorithms.entry import SYNCS
 from stemtheory.algorithms.scaffold import Scaffold
 from stemtheory.algorithms.stem import READINGS, Stem
 from stemtheory.runtime.errors import UsageError
@@ -231,7 +230,8 @@ def test_compression_is_unbiased_and_counted(kind: str) -> None:
 
 
 def test_readings_and_options() -> None:
-    assert tuple(READINGS) == SYNCS
+    assert ALGORITHMS["stem"].readings == tuple(READINGS)
+    assert ALGORITHMS["fedavg"].readings == ("literal",)
     with pytest.raises(UsageError, match="known are option, participation, server_step"):
         make("scaffold", sevrer_step=2)
     with pytest.raises(UsageError, match="share"):

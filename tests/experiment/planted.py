@@ -40,9 +40,9 @@ def outcomes(
 def outcome(cell: Cell, M: float, noise: float, rng: np.random.Generator) -> CellResult:
     """Return one planted outcome."""
     drawn = M * np.exp(noise * rng.standard_normal(cell.replicates) - noise**2 / 2)
-    setting = Setting(cell.T, cell.task.K, cell.b, cell.I, 1.0, 1.0, 0.0, 1.0, cell.B)
+    setting = Setting(cell.T, cell.run.problem.K, cell.b, cell.I, 1.0, 1.0, 0.0, 1.0, cell.B)
     facts: dict[str, Any] = {
-        "samples_per_worker": samples_per_worker(cell.method.algorithm, setting),
+        "samples_per_worker": samples_per_worker(cell.run.algorithm.name, setting),
         "rounds": cell.T / cell.I,
         "vectors_up": 2 * cell.T / cell.I,
         "vectors_down": 2 * cell.T / cell.I,

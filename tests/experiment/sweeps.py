@@ -1,8 +1,10 @@
 """Small sweeps for tests, and what two stores must have in common."""
 
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from stemtheory.experiment.design.cells import Cell
 from stemtheory.experiment.design.spec import Spec, parse_spec
 from stemtheory.experiment.store.results import CONTENT, Store
 
@@ -32,3 +34,15 @@ def content(path: Path) -> dict[str, tuple[Any, ...]]:
         store.verify()
         rows = store._connection.execute(f"SELECT {', '.join(CONTENT)} FROM cells")
         return {row[0]: row for row in rows}
+
+
+def other(cell: Cell, **changes: Any) -> Cell:
+    """Return a cell with some settings changed, whichever part of its run they stand in."""
+    run, rest = cell.run, dict(changes)
+    for part in ("sizes", "numerics"):
+        inner = getattr(run, part)
+        known = {f.name for f in fields(inner)}
+        run = replace(run, **{part: replace(inner, **{k: rest.pop(k) for k in known & set(rest)})})
+    known = {f.name for f in fields(run)}
+    run = replace(run, **{name: rest.pop(name) for name in known & set(rest)})
+    return replace(cell, run=run, **rest)

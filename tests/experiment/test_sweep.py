@@ -105,7 +105,7 @@ def test_auto_is_settled_when_the_sweep_is_created(tmp_path: Path) -> None:
         store.remember("settled", "default", "array", "cupy")
         store.remember("settled", "default", "array", "numpy")  # the first one counts
     found = run_sweep(spec, store=path, dry_run=True)
-    assert {point.cell.method.backend for point in found.points} == {"cupy"}
+    assert {point.cell.run.numerics.backend for point in found.points} == {"cupy"}
 
 
 def _sweep(path: Path, jobs: int) -> None:

@@ -27,6 +27,12 @@ from stemtheory.simulator.trace import Counts
 from tests.helpers.linear_problem import LinearProblem
 
 STEM = ALGORITHMS["stem"].make()
+
+
+def made(base: str, sync: str, m: int = 1) -> Any:
+    return ALGORITHMS[base].make({"sync": sync, "sync_batch": m} if base == "stem" else None)
+
+
 METHODS = [*(("stem", reading) for reading in READINGS), ("fedavg", "literal")]
 # An honest |z| exceeds 4.5 with probability 7e-6: all comparisons here together, below 1e-3.
 Z = 4.5
@@ -38,7 +44,7 @@ def walked(
 ) -> Floats:
     """Return the running averages of ||grad f(xbar)||^2 at ``times``, shape (n, R), from walks."""
     m, replicates = sizes.pop("m", 1), sizes.pop("replicates", 1)
-    algorithm = ALGORITHMS[base].make(sync, m)
+    algorithm = made(base, sync, m)
     of: Any = problem  # the part of a Problem that a walk uses
     draw = gaussian_draw(of, seed=3, replicates=replicates)
     visits = walk(of, algorithm, schedule, T=times[-1], draw=draw, replicates=replicates, **sizes)
@@ -51,7 +57,12 @@ def exact(
     problem: LinearProblem, base: str, sync: str, schedule: Schedule, times: list[int], **sizes: Any
 ) -> Floats:
     m = sizes.pop("m", 1)
-    recursion = Recursion(problem.model, base, ALGORITHMS[base].make(sync, m), sync)
+    recursion = Recursion(
+        problem.model,
+        base,
+        made(base, sync, m),
+        sync,
+    )
     return averages(recursion, schedule, times=times, **sizes)
 
 
@@ -221,7 +232,7 @@ def test_two_workers_by_the_full_covariance(base: str, sync: str) -> None:
     model = replace(problem.model, noise_slope=0.6, noise_level=0.5)
     eta, a, b, B, x1 = 0.21, 0.23, 2.0, 7.0, 1.3
     found = averages(
-        Recursion(model, base, ALGORITHMS[base].make(sync, 1), sync),
+        Recursion(model, base, made(base, sync), sync),
         Constant(eta, a), times=list(range(1, 10)), x1=x1, b=b, I=3, B=B,
     )  # fmt: skip
     expected = full_covariance(base, sync, (0.9, -0.2), (1.0, -0.4), eta, a, b, B, x1)

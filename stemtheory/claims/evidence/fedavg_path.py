@@ -18,7 +18,7 @@ import numpy as np
 from stemtheory.algorithms import FedAvg, mean_over_workers, spread
 from stemtheory.bounds import Setting
 from stemtheory.claims.base import Case
-from stemtheory.claims.evidence.path import problem_of, schedule_of, setting_of, square
+from stemtheory.claims.evidence.path import schedule_of, setting_of, square
 from stemtheory.oracles import Problem
 from stemtheory.runtime import Floats
 from stemtheory.simulator import Draw, gaussian_draw, walk
@@ -96,7 +96,7 @@ def record_fedavg(case: Case, shared_noise: bool = False) -> FedAvgPath:
     ``shared_noise`` hands the first worker's minibatch to every worker: a mutant, for the lemmas
     that need independence.
     """
-    problem, schedule = problem_of(case), schedule_of(case)
+    problem, schedule = case.run.problem.load(), schedule_of(case)
     shape = (case.T + 2, case.replicates, case.K, case.dim)
     x, d = np.full(shape, np.nan), np.full(shape, np.nan)
     draw = gaussian_draw(problem, case.seed, case.replicates)

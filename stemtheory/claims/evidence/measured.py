@@ -10,7 +10,7 @@ import numpy as np
 
 from stemtheory.bounds import BOUNDS, Premise, Setting
 from stemtheory.claims.base import Case, Compare, Comparison
-from stemtheory.claims.evidence.path import problem_of, setting_of
+from stemtheory.claims.evidence.path import setting_of
 from stemtheory.runtime import UsageError
 from stemtheory.simulator import simulate
 
@@ -43,28 +43,13 @@ def measure(case: Case) -> Measured:
     """
     if case.clock:
         raise UsageError(f"clock is {case.clock:g}, but a run starts at t = 1: leave it out.")
-    trace = simulate(
-        problem_of(case),
-        case.algorithm,
-        T=case.T,
-        b=case.b,
-        I=case.I,
-        B=case.B,
-        schedule=case.schedule,
-        schedule_options=dict(case.options),
-        sync=case.reading,
-        sync_batch=case.sync_batch,
-        replicates=case.replicates,
-        x1=np.asarray(case.x1, dtype=np.float64),
-        seed=case.seed,
-        backend="numpy",
-    )
+    trace = simulate(case.run)
     mean = trace.mean_grad_sq
     return Measured(
         mean=float("nan") if mean is None else mean,
         error=trace.stderr or 0.0,
         dof=trace.replicates - 1,
-        standstill=float(trace.settings["grad_sq_start"]),
+        standstill=trace.circumstances.grad_sq_start,
     )
 
 

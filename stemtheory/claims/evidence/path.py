@@ -24,9 +24,9 @@ import numpy as np
 from stemtheory.algorithms import Algorithm, Stem, Step, mean_over_workers
 from stemtheory.bounds import Setting
 from stemtheory.claims.base import Case
-from stemtheory.oracles import Problem, load_problem
-from stemtheory.runtime import Floats
-from stemtheory.schedules import Schedule, make_schedule
+from stemtheory.oracles import Problem
+from stemtheory.runtime import Floats, UsageError
+from stemtheory.schedules import Schedule
 from stemtheory.simulator import gaussian_draw, walk
 
 EPS = float(np.finfo(np.float64).eps)
@@ -57,20 +57,16 @@ class Shifted:
         return {**self.base.parameters(), "clock": self.clock}
 
 
-def problem_of(case: Case) -> Problem:
-    """Return the problem of a case."""
-    return load_problem(case.problem, case.K, case.dim, **dict(case.dials))
-
-
 def setting_of(case: Case) -> Setting:
     """Return the sizes and constants that the bounds take."""
-    c = problem_of(case).constants(np.broadcast_to(np.asarray(case.x1, float), (case.dim,)))
+    run = case.run
+    c = run.problem.load().constants(run.start)
     return Setting(
-        T=case.T,
-        K=case.K,
-        b=case.b,
-        I=case.I,
-        B=case.B or case.b * case.I,
+        T=run.sizes.T,
+        K=run.problem.K,
+        b=run.sizes.b,
+        I=run.sizes.I,
+        B=run.sizes.B,
         L=c.L,
         sigma=c.sigma,
         zeta=c.zeta,
@@ -81,19 +77,8 @@ def setting_of(case: Case) -> Setting:
 
 def schedule_of(case: Case) -> Schedule:
     """Return the schedule of a case, with its clock."""
-    s = setting_of(case)
-    base = make_schedule(
-        case.schedule,
-        algorithm="fedavg" if case.algorithm == "fedavg" else "stem",
-        T=case.T,
-        K=case.K,
-        b=case.b,
-        I=case.I,
-        L=s.L,
-        sigma=s.sigma,
-        **dict(case.options),
-    )
-    return Shifted(base, case.clock) if case.clock else base
+    steps = case.run.steps
+    return Shifted(steps, case.clock) if case.clock else steps
 
 
 @dataclass(frozen=True)
@@ -256,13 +241,24 @@ def square(x: Any) -> Floats:
 
 @lru_cache(maxsize=512)
 def record(case: Case) -> Path:
-    """Return the run of a case with everything kept; cached."""
-    return play(case, Stem(case.reading, case.sync_batch))
+    """Return the run of a case with everything kept; cached.
+
+    Raises
+    ------
+    UsageError
+        If the case names another algorithm: the letters recorded here are those of STEM.
+    """
+    if not isinstance(case.run.method, Stem):
+        raise UsageError(
+            f"the case names {case.algorithm}, but a path claim speaks of the states of STEM: name"
+            " stem or one of its settings, or compare whole runs."
+        )
+    return play(case, case.run.method)
 
 
 def play(case: Case, algorithm: Algorithm) -> Path:
     """Return the run of a case by a given (for instance a broken) algorithm; not cached."""
-    problem, schedule = problem_of(case), schedule_of(case)
+    problem, schedule = case.run.problem.load(), schedule_of(case)
     shape = (case.T + 2, case.replicates, case.K, case.dim)
     p, fresh, stale, d, local_d = (np.full(shape, np.nan) for _ in range(5))
     visits = walk(

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from stemtheory.claims.base import ALL_READINGS, Case, Claim, Comparison, Mutant, dials
-from stemtheory.claims.evidence.path import EPS, Path, problem_of
+from stemtheory.claims.evidence.path import EPS, Path
 from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b, theorem_eta
 from stemtheory.simulator import simulate
@@ -46,16 +46,7 @@ def _momentum_index(path: Path, shift: int) -> Comparison:
 
 def count_samples(case: Case) -> Comparison:
     """Oracle calls per worker are B + 2bT; averaging events S + 1 with that of d_1."""
-    counts = simulate(
-        problem_of(case),
-        case.algorithm,
-        T=case.T,
-        b=case.b,
-        I=case.I,
-        B=case.B,
-        sync=case.reading,
-        replicates=1,
-    ).counts
+    counts = simulate(replace(case.run, replicates=1)).counts
     B, doubled = case.B or case.b * case.I, case.reading == "average-first"
     stated = [B + 2 * case.b * case.T, (1 + doubled) * case.rounds + 1]
     found = [counts.samples_per_worker, counts.exchanges]
@@ -65,9 +56,7 @@ def count_samples(case: Case) -> Comparison:
 
 def count_vectors(case: Case) -> Comparison:
     """At a synchronisation x and d are sent, each way; d_1 before the loop."""
-    counts = simulate(
-        problem_of(case), case.algorithm, T=case.T, b=case.b, I=case.I, replicates=1
-    ).counts
+    counts = simulate(replace(case.run, replicates=1)).counts
     found = np.array([counts.vectors_up, counts.vectors_down], dtype=float)
     return Comparison(np.abs(found - (2 * case.rounds + 1)), np.full(2, 0.0))
 

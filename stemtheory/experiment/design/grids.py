@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms import load_algorithm
 from stemtheory.runtime import UsageError
 from stemtheory.schedules import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, stem_curve
 
@@ -37,7 +37,7 @@ class Grid:
     cross: tuple[str, ...] = ()
 
     def settings(self, algorithm: str) -> Iterator[dict[str, Any]]:
-        """Yield the settings of every point for one algorithm (a name of ``ALGORITHMS``)."""
+        """Yield the settings of every point for one algorithm."""
         zipped, crossed = self._parts()
         length = len(self) // math.prod(len(values) for _, values in crossed)
         together = [values * length if len(values) == 1 else values for _, values in zipped]
@@ -137,7 +137,7 @@ def _on_curve(point: dict[str, Any], algorithm: str) -> dict[str, Any]:
     """Replace I by the T at which the curve of ``algorithm`` passes through it."""
     if "I" not in point:
         return point
-    curve = STEM_TRADE_OFF if ALGORITHMS[algorithm].curve is stem_curve else FEDAVG_TRADE_OFF
+    curve = STEM_TRADE_OFF if load_algorithm(algorithm).curve is stem_curve else FEDAVG_TRADE_OFF
     I, nu, K = point.pop("I"), point["nu"], point["K"]
     if nu == 0 or I == 1:
         raise UsageError(

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from stemtheory.algorithms import ALGORITHMS
-from stemtheory.experiment.design.cells import OWN_COLUMN, Cell, Method, Pairs, Task, pairs
-from stemtheory.experiment.design.spec import Algorithm, Spec
-from stemtheory.oracles import load_problem, problem_entry, usual_dim
-from stemtheory.runtime import BACKENDS, UsageError, choice
-from stemtheory.simulator import DTYPES, ENGINES, Sizes, fused, resolve_schedule, resolve_sizes
+from stemtheory.algorithms import ALGORITHMS, Entry
+from stemtheory.experiment.design.cells import Cell
+from stemtheory.experiment.design.spec import Algorithm as SweptAlgorithm
+from stemtheory.experiment.design.spec import Spec
+from stemtheory.runtime import UsageError
+from stemtheory.simulator import COMMON_DIALS, DEFAULT, AlgorithmChoice, Numerics, Run, fused
 
-DEFAULTS: Mapping[str, Any] = {
-    "problem": "cosine",
-    "T": 4096,
-    "replicates": 32,
-    "seed": 0,
-    "x1": 1.0,
-    "schedule": "theorem",
-    "sync": "literal",
-    "sync_batch": 1,
-    "dtype": "float64",
-    "engine": "auto",
-    "backend": "auto",
-    "noise_source": "device",
-    "per_sample": False,
-}
+# What a sweep takes where nothing is said; the rest is what a run takes.
+PROBLEM = "cosine"
+# Settings of a sweep that are the keywords of a run under the same name.
+PLAIN = (
+    *("K", "dim", "T", "b", "I", "nu", "B", "schedule", "sync", "sync_batch", "x1"),
+    *("dtype", "engine", "noise_source", "per_sample"),
+)
 NO_CURVE = "b, I given"
 
 
@@ -77,7 +68,7 @@ def points(spec: Spec, machine: Machine) -> Iterator[Point]:
     for grid in spec.grids:
         for label in grid.algorithms:
             algorithm = spec.algorithms[label]
-            fixed = {**DEFAULTS, **spec.settings, **algorithm.settings}
+            fixed = {**spec.settings, **algorithm.settings}
             make: _Maker | None = None
             try:
                 for own in grid.settings(algorithm.name):
@@ -99,7 +90,7 @@ class _Maker:
     def __init__(
         self,
         grid: str,
-        algorithm: Algorithm,
+        algorithm: SweptAlgorithm,
         fixed: Mapping[str, Any],
         axes: tuple[str, ...],
         machine: Machine,
@@ -109,7 +100,7 @@ class _Maker:
         runs = ("replicates", "seed", "precision", "record", "epsilon")
         self.run_axes = [name for name in axes if name in runs]
         self.other_axes = [name for name in axes if name not in runs]
-        self.settled: dict[tuple[Any, ...], tuple[Task, Method, Method, Sizes]] = {}
+        self.settled: dict[tuple[Any, ...], Run] = {}
 
     def point(self, own: Mapping[str, Any]) -> Point:
         """Return the point at the values ``own`` of the axes."""
@@ -119,158 +110,87 @@ class _Maker:
         found = self.settled.get(key)
         if found is None:
             found = self.settled[key] = self._settle({**self.fixed, **own})
-        task, method, on_arrays, sizes = found
-        run = {**self.fixed, **{name: own[name] for name in self.run_axes}}
-        if method is not on_arrays:
-            method = _on_its_engine(method, on_arrays, task, sizes.T, run["replicates"])
-        cell = Cell(
-            task,
-            method,
-            sizes.T,
-            sizes.b,
-            sizes.I,
-            sizes.B,
-            run["replicates"],
-            run["seed"],
-            run.get("precision"),
-            run.get("record", 0),
+        asked = {**self.fixed, **{name: own[name] for name in self.run_axes}}
+        replicates = asked.get("replicates", DEFAULT.replicates)
+        run = replace(
+            found,
+            replicates=replicates,
+            seed=asked.get("seed", DEFAULT.seed),
+            numerics=_on_its_engine(found, replicates, self.machine),
         )
         return Point(
             self.grid,
             self.algorithm.label,
             self.algorithm.name,
-            run.get("epsilon"),
-            sizes.nu,
-            sizes.T_requested,
-            sizes.clipped,
-            cell,
+            asked.get("epsilon"),
+            run.sizes.nu,
+            run.sizes.T_requested,
+            run.sizes.clipped,
+            Cell(run, asked.get("precision"), asked.get("record", 0)),
         )
 
-    def _settle(self, s: Mapping[str, Any]) -> tuple[Task, Method, Method, Sizes]:
-        """Check everything that a point is made of, before anything runs.
-
-        The method comes as it was asked for and, the second time, on the array engine.
-        """
-        name = self.algorithm.name
-        K = s.get("K", ALGORITHMS[name].pin("K") or 4)
-        dials = _group(s, "dials", OWN_COLUMN)
-        truths = tuple(isinstance(value, bool) for _, value in dials)
-        task, L, sigma = _task(s["problem"], int(K), s.get("dim"), dials, truths)
-        own = ALGORITHMS[name].chosen(dict(_group(s, "algorithm_options")))
-        method = _method(
-            _recursion(name, s["sync"], s["sync_batch"], own),
-            s["sync"],
-            s["sync_batch"],
-            s["schedule"],
-            _group(s, "schedule_options"),
-            s["x1"],
-            s["dtype"],
-            "array" if (s["engine"], self.machine.engine) == ("auto", "array") else s["engine"],
-            self.machine.backend if s["backend"] == "auto" else s["backend"],
-            s["noise_source"],
-            s["per_sample"],
-            pairs(own),
+    def _settle(self, s: Mapping[str, Any]) -> Run:
+        """Check everything that a point is made of, before anything runs."""
+        backend = s.get("backend", DEFAULT.backend)
+        run = Run.of(
+            s.get("problem", PROBLEM),
+            self.algorithm.name,
+            **{name: s[name] for name in PLAIN if name in s},
+            dials=_group(s, "dials", COMMON_DIALS),
+            algorithm_options=_group(s, "algorithm_options"),
+            schedule_options=_group(s, "schedule_options"),
+            backend=self.machine.backend if backend == "auto" else backend,
         )
-        choice("backend", method.backend, BACKENDS)
-        if isinstance(s["x1"], tuple) and len(s["x1"]) != task.dim:
-            raise UsageError(
-                f"x1 has {len(s['x1'])} numbers, but dim is {task.dim}: give one, or dim of them."
-            )
-        given = {key: s.get(key) for key in ("b", "I", "nu", "B")}
-        sizes = resolve_sizes(name, task.K, L, T=s["T"], **given)
-        options = dict(method.schedule_options)
-        resolve_schedule(name, method.schedule, sizes, L, sigma, options, own)
-        arrays = method if method.engine == "array" else replace(method, engine="array")
-        return task, method, arrays, sizes
+        return replace(run, algorithm=_recursion(run.algorithm))
 
 
-def _group(s: Mapping[str, Any], group: str, more: tuple[str, ...] = ()) -> Pairs:
+def _group(s: Mapping[str, Any], group: str, more: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the settings ``group.NAME``, and those in ``more``, by plain name."""
     start = f"{group}."
     found = {key[len(start) :]: value for key, value in s.items() if key.startswith(start)}
-    return pairs(found | {key: s[key] for key in more if key in s})
+    return found | {key: s[key] for key in more if key in s}
 
 
-@lru_cache(maxsize=4096)
-def _task(
-    problem: str, K: int, dim: int | None, given: Pairs, truths: tuple[bool, ...]
-) -> tuple[Task, float, float]:
-    """Return the task with the dials that every problem has filled in, L and sigma.
-
-    So a default and the same value written out are one cell. ``truths`` tells true from 1, which
-    are equal to a cache.
-    """
-    del truths
-    if dim is None:
-        dim = usual_dim(problem_entry(problem))
-        dim = load_problem(problem, K, dim, **dict(given)).dim if dim is None else dim
-    task = Task(problem, K, dim, given)
-    found = task.load().dials
-    filled = {name: found[name] for name in OWN_COLUMN if found.get(name) is not None}
-    full = Task(problem, K, dim, pairs({**dict(given), **filled}))
-    constants = task.load().constants()
-    sigma = constants.sigma if math.isfinite(constants.sigma) else float(found["sigma"])
-    return (full if full.load().dials == found else task), constants.L, sigma
-
-
-def _recursion(name: str, sync: str, sync_batch: int, own: Mapping[str, Any]) -> str:
-    """Return the plain algorithm that a named setting runs, or its own name if it differs.
+@lru_cache(maxsize=256)
+def _recursion(chosen: AlgorithmChoice) -> AlgorithmChoice:
+    """Return the plain algorithm that a named setting runs, or itself if it differs.
 
     b and I are settled by then, so fed-stem and stem at the same sizes are one cell.
     """
-    entry = ALGORITHMS[name]
+    entry, own = chosen.entry, dict(chosen.options)
     base = ALGORITHMS.get(entry.base, entry)
     if not set(own) <= set(base.options):
-        return name
-    same = entry.make(sync, sync_batch, own) == base.make(sync, sync_batch, own)
-    return base.name if same and _theory(entry) == _theory(base) else name
+        return chosen
+    same = entry.make(own) == base.make(own) and _theory(entry) == _theory(base)
+    return replace(chosen, name=base.name) if same else chosen
 
 
-def _theory(entry: object) -> object:
+def _theory(entry: Entry) -> object:
     """Return what gives an entry step sizes of its own, if anything does."""
-    return tuple(getattr(entry, name, None) for name in ("family", "theory", "coupling"))
+    return entry.family, entry.theory, entry.coupling
 
 
-@lru_cache(maxsize=4096)
-def _method(*fields: Any) -> Method:
-    method = Method(*fields)
-    choice("engine", method.engine, ENGINES)
-    choice("dtype", method.dtype, DTYPES)
-    choice("noise_source", method.noise_source, ("device", "host"))
-    own = dict(method.algorithm_options)
-    ALGORITHMS[method.algorithm].make(method.sync, method.sync_batch, own)
-    if method.backend != "numpy":
-        return method
-    # On the host both sources are one; they must not make two cells of one run.
-    return replace(method, noise_source="host")
-
-
-def _on_its_engine(
-    method: Method, on_arrays: Method, task: Task, T: int, replicates: int
-) -> Method:
-    """Return the method with engine ``auto`` settled, and the noise that the fused one draws.
+def _on_its_engine(run: Run, replicates: int, machine: Machine) -> Numerics:
+    """Return how a run is computed, with ``auto`` settled.
 
     Raises
     ------
     UsageError
         If the fused engine was asked for and cannot run the cell.
     """
-    small = T * replicates * task.K * task.dim < fused.AUTO_WORK
-    if method.engine == "auto" and (small or method.backend != "numpy"):
+    numerics, problem = run.numerics, run.problem
+    # On the host both sources of noise are one; they must not make two cells of one run.
+    alike = numerics.backend == "numpy" and numerics.noise_source == "device"
+    source = "host" if alike else numerics.noise_source
+    on_arrays = replace(numerics, engine="array", noise_source=source)
+    if numerics.engine == "array" or (numerics.engine, machine.engine) == ("auto", "array"):
         return on_arrays
-    reason = _no_kernel(method, task, T)
+    small = run.sizes.T * replicates * problem.K * problem.dim < fused.AUTO_WORK
+    if numerics.engine == "auto" and (small or numerics.backend != "numpy"):
+        return on_arrays
+    reason = fused.unsuited(problem.load(), run.method, run.sizes.T, per_sample=numerics.per_sample)
     if reason is None:
-        return replace(method, engine="fused", noise_source="philox")
-    if method.engine == "fused":
+        return replace(numerics, engine="fused", noise_source="philox")
+    if numerics.engine == "fused":
         raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
     return on_arrays
-
-
-def _no_kernel(method: Method, task: Task, T: int) -> str | None:
-    own = dict(method.algorithm_options)
-    return fused.unsuited(
-        task.load(),
-        ALGORITHMS[method.algorithm].make(method.sync, method.sync_batch, own),
-        T,
-        per_sample=method.per_sample,
-    )

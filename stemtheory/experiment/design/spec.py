@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms import load_algorithm
 from stemtheory.experiment.design.grids import KINDS, Axis, Grid, spread, zip_fault
 from stemtheory.experiment.design.toml_lines import Document, parse
 from stemtheory.oracles import catalogue
@@ -45,7 +45,7 @@ SINGLE = ("T", "nu")  # what a curve grid is about
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A labelled algorithm: a name of ``ALGORITHMS`` and settings of its own."""
+    """A labelled algorithm: a name or package.module:NAME, and settings of its own."""
 
     label: str
     name: str
@@ -172,7 +172,7 @@ class _Reader:
             path = ("algorithms", label)
             name = inner.get("algorithm", label)
             with self.document.naming((*path, "algorithm")):
-                choice("algorithm", name, ALGORITHMS)
+                load_algorithm(name)
             own = {k: v for k, v in inner.items() if k != "algorithm"}
             yield label, Algorithm(label, name, dict(self._values(own, path)))
 
@@ -250,7 +250,7 @@ class _Reader:
                 continue
             for value in values if isinstance(values, tuple) else (values,):
                 with self.document.naming((*path, group, name)):
-                    ALGORITHMS[algorithm.name].settle({name: value})
+                    load_algorithm(algorithm.name).settle({name: value})
 
     def _curve(
         self, path: tuple[str, ...], axes: tuple[Axis, ...], settings: Mapping[str, Any]

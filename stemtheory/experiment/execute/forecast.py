@@ -26,8 +26,8 @@ class Forecast(NamedTuple):
 
 def weight(cell: Cell) -> float:
     """Return the predicted seconds of one cell on a machine of speed 1."""
-    elements = cell.replicates * cell.task.K * cell.task.dim
-    if cell.method.engine == "fused":
+    elements = cell.replicates * cell.run.problem.K * cell.run.problem.dim
+    if cell.run.numerics.engine == "fused":
         return PER_CELL + cell.T * (cell.replicates * PER_CALL_FUSED + elements * PER_ELEMENT_FUSED)
     groups = -(-elements * 8 // ARRAY_BYTES)
     return PER_CELL + cell.T * (PER_STEP * groups + PER_ELEMENT * elements)
@@ -35,9 +35,9 @@ def weight(cell: Cell) -> float:
 
 def samples(cell: Cell) -> float:
     """Return the oracle calls of a cell over all workers and replicates, near enough to plan by."""
-    stem = cell.method.algorithm == "stem"
+    stem = cell.run.algorithm.entry.base == "stem"
     per_worker = cell.B + 2 * cell.b * cell.T if stem else cell.b * cell.T
-    return per_worker * cell.task.K * cell.replicates
+    return per_worker * cell.run.problem.K * cell.replicates
 
 
 def forecast(cells: Iterable[Cell], jobs: int = 1) -> Forecast:

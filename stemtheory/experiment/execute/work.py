@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from stemtheory.algorithms import ALGORITHMS
 from stemtheory.experiment.design.cells import Cell, ladder
 from stemtheory.experiment.execute.provenance import provenance
 from stemtheory.runtime import Floats, is_out_of_memory
@@ -77,11 +76,12 @@ def run_cell(cell: Cell) -> CellResult:
 
 def failed(cell: Cell, reason: str) -> CellResult:
     """Return the outcome of a cell without numbers."""
+    run = cell.run.numerics
     return CellResult(
         id=cell.id,
         status="failed",
         reason=reason,
-        provenance=provenance(engine=cell.method.engine, backend=cell.method.backend, device=None),
+        provenance=provenance(engine=run.engine, backend=run.backend, device=None),
     )
 
 
@@ -105,44 +105,18 @@ def _climb(cell: Cell) -> Trace:
     run that diverged, or measured 0 in every replicate, gains nothing from more of them.
     """
     for replicates in ladder(cell.replicates, cell.precision):
-        trace = _simulate(cell, replicates)
+        # Cells run side by side; inside one there is nothing to gain from threads.
+        trace = simulate(
+            replace(cell.run, replicates=replicates), record_at=cell.record_times(), threads=1
+        )
         width = half_width_of_log(trace.mean_grad_sq, trace.stderr, replicates)
         if cell.precision is None or width <= cell.precision or not trace.mean_grad_sq:
             break
     return trace
 
 
-def _simulate(cell: Cell, replicates: int) -> Trace:
-    m = cell.method
-    own = dict(m.algorithm_options)
-    starts = ALGORITHMS[m.algorithm].make(m.sync, m.sync_batch, own).initial_batch
-    return simulate(
-        cell.task.load(),
-        m.algorithm,
-        algorithm_options=own,
-        T=cell.T,
-        b=cell.b,
-        I=cell.I,
-        B=cell.B if starts else None,
-        schedule=m.schedule,
-        schedule_options=dict(m.schedule_options),
-        sync=m.sync,
-        sync_batch=m.sync_batch,
-        replicates=replicates,
-        x1=m.x1,
-        seed=cell.seed,
-        backend=m.backend,
-        engine=m.engine,
-        dtype=m.dtype,
-        record_at=cell.record_times(),
-        per_sample=m.per_sample,
-        noise_source=m.noise_source,
-        threads=1,  # cells run side by side; inside one there is nothing to gain
-    )
-
-
 def _outcome(cell: Cell, trace: Trace) -> CellResult:
-    s = trace.settings
+    met = trace.circumstances
     mean, finite = _finite(trace.mean_grad_sq), _finite(trace.mean_grad_sq_finite)
     return CellResult(
         id=cell.id,
@@ -156,14 +130,14 @@ def _outcome(cell: Cell, trace: Trace) -> CellResult:
         mean_grad_sq_finite=finite,
         facts={
             **asdict(trace.counts),
-            "samples_total": trace.counts.samples_per_worker * cell.task.K,
+            "samples_total": trace.counts.samples_per_worker * cell.run.problem.K,
             "diverged_replicates": trace.diverged_replicates,
-            "grad_sq_start": _finite(s["grad_sq_start"]),
-            "constants": s["constants"],
-            "exact": dict(s["exact"]),
+            "grad_sq_start": _finite(met.grad_sq_start),
+            "constants": trace.settings["constants"],
+            "exact": dict(met.constants.exact),
         },
         trace=_packed(trace) if cell.record else None,
-        provenance=provenance(engine=s["engine"], backend=s["backend"], device=s["device"]),
+        provenance=provenance(engine=met.engine, backend=met.backend, device=met.device),
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms import load_algorithm
 from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.design.rules import Rule, rules
 from stemtheory.experiment.design.spec import Spec
@@ -159,8 +159,8 @@ def check_columns(spec: Spec, points: Sequence[Point]) -> set[str]:
 
 def _kind(point: Point) -> Any:
     """Points of a kind have the same columns."""
-    method = point.cell.method
-    groups = (point.cell.task.dials, method.schedule_options, method.algorithm_options)
+    run = point.cell.run
+    groups = (run.problem.dials, run.schedule.options, run.algorithm.options)
     return (point.algorithm, *(tuple(name for name, _ in group) for group in groups))
 
 
@@ -208,7 +208,7 @@ def _target_rows(found: Sequence[Target], results: Results) -> Iterable[_Row]:
 def _with_products(point: Point, record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Add the products of T, K, b and I; None where one of them is None."""
     T, K, b, I = (record[name] for name in ("T", "K", "b", "I"))
-    stem = ALGORITHMS[point.algorithm].family == "stem"
+    stem = load_algorithm(point.algorithm).family == "stem"
     bI = None if b is None or I is None else b * I
     per_round = None if T is None or I is None else T / I
     root = None if T is None or b is None else math.sqrt(b * K * T)

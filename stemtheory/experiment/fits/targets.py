@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms import load_algorithm
 from stemtheory.bounds import BOUNDS, Inversion, invert
 from stemtheory.experiment.design.cells import Cell, canonical
 from stemtheory.experiment.design.points import Point
@@ -66,9 +66,9 @@ class Target:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; ``ratio`` is promised over measured, None where not reached."""
-        p = self.point
+        p, problem = self.point, self.point.cell.run.problem
         names = ("problem", "label", "K", "nu", "b", "I", "grid")
-        values = (p.cell.task.problem, p.label, p.cell.task.K, p.nu, p.cell.b, p.cell.I, p.grid)
+        values = (problem.name, p.label, problem.K, p.nu, p.cell.b, p.cell.I, p.grid)
         found: dict[str, Any] = dict(zip(names, values, strict=True))
         if self.on_curve:
             found |= {"b": None, "I": None}
@@ -127,15 +127,15 @@ def draws(cell: Cell, values: Floats) -> Floats:
     """
     if values.shape[1] < 2 or not np.all(np.isfinite(values)):
         return np.empty((len(values), 0))
-    names = ("seed", "T", "b", "I")
-    noise = {name: getattr(cell, name) for name in names}
-    text = canonical({**noise, "K": cell.task.K, "dim": cell.task.dim})
+    run, at = cell.run, cell.run.sizes
+    noise = {"I": at.I, "K": run.problem.K, "T": at.T, "b": at.b, "dim": run.problem.dim}
+    text = ";".join(f"{name}={canonical(v)}" for name, v in (noise | {"seed": run.seed}).items())
     words = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), "<u4")
     return resampled_means(values, RESAMPLES, 0, tuple(words.tolist()))
 
 
 def _on_curve(point: Point) -> bool:
-    entry = ALGORITHMS[point.algorithm]
+    entry = load_algorithm(point.algorithm)
     return point.nu is not None or entry.batch is not None or entry.pin("nu") is not None
 
 
@@ -143,8 +143,10 @@ def _key(point: Point) -> Any:
     """What the cells of a family share: all but T, and b and I on a curve."""
     c = point.cell
     sizes = () if _on_curve(point) else (c.b, c.I, c.B)
-    run = (c.replicates, c.seed, c.precision, c.record)
-    return (point.grid, point.label, c.task, c.method, point.nu, point.epsilon, run, sizes)
+    r = c.run
+    how = (r.problem, r.algorithm, r.schedule, r.x1, r.numerics)
+    measured = (r.replicates, r.seed, c.precision, c.record)
+    return (point.grid, point.label, how, point.nu, point.epsilon, measured, sizes)
 
 
 def _target(family: list[Point], results: Results, curve: _Curve | None) -> Target:
@@ -225,7 +227,7 @@ def _curve(family: list[Point], results: Results) -> _Curve | None:
 
 def _timeless(point: Point) -> bool:
     """Whether eta_t does not depend on T, so that one run holds M(T) for every T before its end."""
-    schedule, entry = point.cell.method.schedule, ALGORITHMS[point.algorithm]
+    schedule, entry = point.cell.run.schedule.name, load_algorithm(point.algorithm)
     if schedule in TIMELESS:
         return True
     # STEM's own; the theory of another system may look at T
@@ -238,8 +240,7 @@ def _recorded(point: Point, result: CellResult) -> _Curve:
     assert result.trace is not None
     at, running = load_trace(result.trace)
     times = np.asarray(at, dtype=np.float64)
-    m = point.cell.method
-    algorithm = ALGORITHMS[m.algorithm].make(m.sync, m.sync_batch, dict(m.algorithm_options))
+    algorithm = point.cell.run.method
     before = {
         "samples": point.cell.B if algorithm.initial_batch else 0.0,
         "rounds": 0.0,
@@ -291,20 +292,23 @@ def _ends(curve: _Curve, name: str, drawn: Floats) -> tuple[float, float]:
 
 def _bounds(point: Point, epsilon: float, results: Results) -> dict[str, Cost]:
     """What every bound that applies to this family promises at epsilon."""
-    m, c = point.cell.method, point.cell
+    c, run = point.cell, point.cell.run
+    options = dict(run.algorithm.options)
+    sync_batch = int(str(options.pop("sync_batch", 1)))
+    options.pop("sync", None)
     facts = next((r.facts for r in (results.get(c.id),) if r is not None and r.facts), None)
-    if m.schedule != "theorem" or m.schedule_options or m.algorithm_options or facts is None:
+    if run.schedule.name != "theorem" or run.schedule.options or options or facts is None:
         return {}  # an option away from its default, such as a sample of the workers, is not theirs
     constants = facts["constants"]
     values = tuple(constants[key] for key in ("L", "sigma", "zeta", "gap"))
     if any(value is None for value in values):
         return {}
-    one_step = ALGORITHMS[point.algorithm].batch is not None
+    one_step = load_algorithm(point.algorithm).batch is not None
     place = _place(point, one_step)
     found = {}
     for name, formula in BOUNDS.items():
-        if formula.algorithm == m.algorithm and formula.one_step == one_step:
-            cost = _inverted(name, epsilon, c.task.K, values, m.sync_batch, place)
+        if name in run.algorithm.entry.bounds and formula.one_step == one_step:
+            cost = _inverted(name, epsilon, run.problem.K, values, sync_batch, place)
             if cost is not None:
                 found[name] = cost
     return found

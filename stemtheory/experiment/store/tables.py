@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms import load_algorithm
 from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.execute.work import CellResult
 from stemtheory.experiment.store.results import Row
@@ -29,7 +29,8 @@ Record = dict[str, Any]
 def point_records(points: Iterable[Point], results: Mapping[str, CellResult]) -> list[Record]:
     """Return one record per reported point; a cell that has not run has status ``missing``."""
     listed = list(points)
-    options = {name for p in listed for name, _ in p.cell.method.algorithm_options}
+    options = {name for p in listed for name, _ in p.cell.run.algorithm.options}
+    options -= {"sync", "sync_batch"}  # columns of their own
     return [_point_record(point, results.get(point.cell.id), options) for point in listed]
 
 
@@ -129,7 +130,7 @@ def _point_record(point: Point, result: CellResult | None, options: set[str]) ->
 
 def _own_options(point: Point, names: set[str]) -> Record:
     """Return the options called ``names`` of a point's algorithm; cells leave out defaults."""
-    settled = ALGORITHMS[point.algorithm].settle(dict(point.cell.method.algorithm_options))
+    settled = load_algorithm(point.algorithm).settle(dict(point.cell.run.algorithm.options))
     return {f"algorithm_options.{name}": settled[name] for name in settled if name in names}
 
 

@@ -11,7 +11,7 @@ from stemtheory.algorithms.stem import Stem
 from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import Case, dials
 from stemtheory.claims.evidence.measured import measure
-from stemtheory.claims.evidence.path import problem_of, record, schedule_of, setting_of, square
+from stemtheory.claims.evidence.path import record, schedule_of, setting_of, square
 from stemtheory.claims.evidence.quadratic_moments import average_grad_sq, is_exact, transition
 from stemtheory.claims.evidence.repaired_runs import FIRST_SAMPLE
 from stemtheory.claims.evidence.rounds import jackknife, over_all, rounds_of
@@ -190,7 +190,7 @@ def test_average_first_with_two_local_steps_has_no_consensus_error() -> None:
 def test_the_jump_estimate_by_resampling(reading: str) -> None:
     """E||ebar_{t+1}||^2 given F_t at the jump with m = 3; |z| < 5 is passed but once in 1e6."""
     case = replace(STEEP, reading=reading, sync_batch=3, replicates=1, rounds=2)
-    path, problem, algorithm = record(case), problem_of(case), Stem(reading, 3)
+    path, problem, algorithm = record(case), case.run.problem.load(), Stem(reading, 3)
     t = int(path.t[jumps(path) == "sync"][0])
     R, eta, a = 20_000, float(path.eta[t]), float(path.a[t + 1])
     visits = walk(

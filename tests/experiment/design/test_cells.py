@@ -10,53 +10,51 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem, simulate
-from stemtheory.experiment.design.cells import Cell, Method, Task, canonical, ladder, pairs, shown
+from stemtheory.experiment.design.cells import Cell, ladder
 from stemtheory.experiment.execute.provenance import commit
 from stemtheory.experiment.execute.work import half_width_of_log, load_trace, run_cell
+from stemtheory.runtime import canonical
+from stemtheory.simulator import AlgorithmChoice, ProblemChoice, Run, ScheduleChoice, pairs
+from tests.experiment.sweeps import other
 from tests.helpers.sources import ROOT
 
-TASK = Task("cosine", 2, 2, pairs({"L": 1, "sigma": 0.5, "zeta": 1.0, "noise": "phase"}))
-METHOD = Method(
-    algorithm="stem",
-    sync="literal",
-    sync_batch=1,
-    schedule="theorem",
-    schedule_options=(),
-    x1=1.0,
-    dtype="float64",
-    engine="array",
-    backend="numpy",
-    noise_source="host",
-    per_sample=False,
-)
-CELL = Cell(TASK, METHOD, T=48, b=1.5, I=4, B=6.0, replicates=5, seed=3)
-GOLDEN = "24e62212b857bb489518e590e8e8d74c"
+RUN = Run.of(
+    "cosine", "stem", K=2, dim=2, dials={"L": 1}, T=48, b=1.5, I=4, replicates=5, seed=3,
+    engine="array", backend="numpy", noise_source="host",
+)  # fmt: skip
+CELL = Cell(RUN)
+FAULTY = "tests.experiment.faulty:ENTRY"
+GOLDEN = "00cd8d08d80dd018cde495d0d7742e14"
 
 
-def test_pitfall_43_the_id_is_golden() -> None:
+def chosen(name: str, **dials: Any) -> ProblemChoice:
+    return ProblemChoice(name, 2, 2, pairs(dials))
+
+
+def test_the_id_is_golden() -> None:
     assert CELL.text == (
-        "cell=1;stream=1\n"
-        'K=2;L=1;dim=2;noise="phase";problem="cosine";sigma=0.5;zeta=1\n'
-        'algorithm="stem";backend="numpy";dtype="float64";engine="array";noise_source="host";'
-        'per_sample=false;schedule="theorem";sync="literal";sync_batch=1;x1=1\n'
-        "B=6;I=4;T=48;b=1.5;precision=null;record=0;replicates=5;seed=3"
+        "[[2,1,null,0],["
+        '{"K":2,"dials":{"L":1,"heterogeneity":"sinusoid","noise":"phase","sigma":0.5,"zeta":1},'
+        '"dim":2,"name":"cosine"},'
+        '{"name":"stem","options":{}},{"name":"theorem","options":{}},'
+        '{"backend":"numpy","dtype":"float64","engine":"array","noise_source":"host",'
+        '"per_sample":false},1,[48,1.5,4,6,5,3]]]'
     )
     assert CELL.id == GOLDEN
 
 
-def test_pitfall_43_numbers_are_normalised() -> None:
+def test_numbers_are_normalised() -> None:
     same = [4, 4.0, np.float64(4), np.int64(4), np.float32(4)]
-    assert {shown(value) for value in same} == {"4"}
-    assert shown(0.1) == shown(np.float64(0.1)) == "0.1"
-    assert len({shown(value) for value in (1, True, "1", None, (1,))}) == 5
-    assert shown(-0.0) == shown(0)
-    assert shown(0.1 + 0.2) != shown(0.3)
-    twin = replace(CELL, T=48, b=np.float64(1.5), B=6, task=replace(TASK, K=2))
-    assert twin.id == CELL.id
+    assert {canonical(value) for value in same} == {"4"}
+    assert canonical(0.1) == canonical(np.float64(0.1)) == "0.1"
+    assert len({canonical(value) for value in (1, True, "1", None, (1,))}) == 5
+    assert canonical(-0.0) == canonical(0)
+    assert canonical(0.1 + 0.2) != canonical(0.3)
+    assert other(CELL, T=48, b=np.float64(1.5), B=6).id == CELL.id
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "random"])
-def test_pitfall_42_the_id_does_not_depend_on_the_hash_seed(seed: str) -> None:
+def test_the_id_does_not_depend_on_the_hash_seed(seed: str) -> None:
     code = "from tests.experiment.design.test_cells import CELL; print(CELL.id)"
     run = subprocess.run(
         [sys.executable, "-c", code],
@@ -69,22 +67,23 @@ def test_pitfall_42_the_id_does_not_depend_on_the_hash_seed(seed: str) -> None:
     assert run.stdout.strip() == GOLDEN
 
 
-def test_pitfall_42_the_order_of_keys_is_irrelevant() -> None:
+def test_the_order_of_keys_is_irrelevant() -> None:
     dials = {"zeta": 1.0, "noise": "phase", "L": 1, "sigma": 0.5}
     for order in (list(dials), sorted(dials), sorted(dials, reverse=True)):
-        assert pairs({name: dials[name] for name in order}) == TASK.dials
+        run = Run.of("cosine", K=2, dim=2, dials={name: dials[name] for name in order})
+        assert run.problem == RUN.problem
     assert canonical({"b": 1, "a": 2}) == canonical({"a": 2, "b": 1})
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("nan")])
-def test_pitfall_44_a_number_that_is_not_finite_is_no_key(value: float) -> None:
+def test_a_number_that_is_not_finite_is_no_key(value: float) -> None:
     with pytest.raises(ValueError, match="not finite"):
-        shown(value)
+        canonical(value)
 
 
 def test_other_things_are_no_key() -> None:
     with pytest.raises(TypeError):
-        shown({1, 2})
+        canonical({1, 2})
 
 
 CHANGES: dict[str, Any] = {
@@ -96,24 +95,29 @@ CHANGES: dict[str, Any] = {
     "seed": 4,
     "precision": 0.1,
     "record": 2,
+    "problem": chosen("welsch"),
+    "algorithm": AlgorithmChoice("stem", pairs({"sync_batch": 2})),
+    "schedule": ScheduleChoice("practical", pairs({"kappa": 0.1})),
+    "x1": (1.0, 2.0),
+    "per_sample": True,
+    "dtype": "float32",
+    "engine": "fused",
+    "backend": "cupy",
+    "noise_source": "philox",
 }
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_setting_of_a_run_is_part_of_the_id(name: str) -> None:
-    assert replace(CELL, **{name: CHANGES[name]}).id != CELL.id
+    assert other(CELL, **{name: CHANGES[name]}).id != CELL.id
 
 
 def test_every_field_is_part_of_the_text() -> None:
-    assert set(CHANGES) == {f.name for f in fields(Cell)} - {"task", "method"}
-    changed: dict[str, Any] = {"per_sample": True, "x1": (1.0, 2.0), "sync_batch": 2}
-    for field in fields(Method):
-        other = changed.get(field.name, "other")
-        if field.name in ("schedule_options", "algorithm_options"):
-            other = (("kappa", 0.1),)
-        assert replace(CELL, method=replace(METHOD, **{field.name: other})).id != CELL.id
-    for name, value in {"problem": "welsch", "K": 3, "dim": 3, "dials": ()}.items():
-        assert replace(CELL, task=replace(TASK, **{name: value})).id != CELL.id  # type: ignore[arg-type]
+    """All but how sizes were asked for: T before it was rounded, and the nu they come from."""
+    asked = {"K", "nu", "T_requested", "clipped"}
+    inner = {f.name for part in ("sizes", "numerics") for f in fields(getattr(RUN, part))}
+    plain = {f.name for f in fields(Run)} - {"sizes", "numerics"}
+    assert set(CHANGES) == (inner | plain | {"precision", "record"}) - asked
 
 
 def test_a_cell_is_that_run_of_the_simulator() -> None:
@@ -128,7 +132,7 @@ def test_a_cell_is_that_run_of_the_simulator() -> None:
     assert found.facts["constants"] == trace.settings["constants"]
 
 
-def test_pitfall_5_the_global_generator_is_not_used() -> None:
+def test_the_global_generator_is_not_used() -> None:
     results = []
     for seed in (1, 2):
         np.random.seed(seed)  # noqa: NPY002
@@ -136,21 +140,25 @@ def test_pitfall_5_the_global_generator_is_not_used() -> None:
     assert results[0] == results[1]
 
 
-def test_pitfall_4_seed_0_is_a_seed() -> None:
-    zero, again, one = (run_cell(replace(CELL, seed=s)).grad_sq for s in (0, 0, 1))
+def test_seed_0_is_a_seed() -> None:
+    zero, again, one = (run_cell(other(CELL, seed=s)).grad_sq for s in (0, 0, 1))
     assert np.array_equal(zero, again)
     assert not np.any(zero == one)
 
 
-def test_pitfall_9_what_is_compared_shares_its_noise() -> None:
+def test_what_is_compared_shares_its_noise() -> None:
     # At a constant step nothing but the noise of the first batch moves x_2, and it is the same.
     options = pairs({"eta": 1e-3, "a": 1.0})
-    short = replace(CELL, T=1, I=1, B=1.5)
+    short = other(CELL, T=1, I=1, B=1.5)
     firsts = [
         run_cell(
-            replace(short, method=replace(METHOD, schedule=s, schedule_options=o, sync=r))
+            other(
+                short,
+                schedule=ScheduleChoice("constant", options),
+                algorithm=AlgorithmChoice("stem", pairs({"sync": reading})),
+            )
         ).grad_sq
-        for s, o, r in (("constant", options, "literal"), ("constant", options, "overwrite"))
+        for reading in ("literal", "overwrite")
     ]
     assert np.array_equal(firsts[0], firsts[1])
 
@@ -174,23 +182,23 @@ def test_the_ladder_of_replicates() -> None:
 
 
 def test_replicates_are_added_until_the_interval_is_narrow_enough() -> None:
-    noise = replace(CELL, method=replace(METHOD, x1=0.0))  # all of M is noise: it varies most
-    loose = run_cell(replace(noise, replicates=1024, precision=0.9))
-    tight = run_cell(replace(noise, replicates=1024, precision=0.2))
-    capped = run_cell(replace(CELL, replicates=24, precision=1e-6))
+    noise = other(CELL, x1=0.0)  # all of M is noise: it varies most
+    loose = run_cell(other(noise, replicates=1024, precision=0.9))
+    tight = run_cell(other(noise, replicates=1024, precision=0.2))
+    capped = run_cell(other(CELL, replicates=24, precision=1e-6))
     assert loose.replicates < tight.replicates < 1024
     assert capped.replicates == 24
     width = half_width_of_log(tight.mean_grad_sq, tight.stderr, tight.replicates)
     assert width <= 0.2
-    before = run_cell(replace(noise, replicates=tight.replicates // 2))
+    before = run_cell(other(noise, replicates=tight.replicates // 2))
     assert half_width_of_log(before.mean_grad_sq, before.stderr, before.replicates) > 0.2
     # replicates keep their noise when others are added
     assert np.array_equal(before.grad_sq, tight.grad_sq[: before.replicates])
 
 
-def test_pitfall_24_a_diverged_run_has_no_mean_but_a_finite_one() -> None:
-    method = replace(METHOD, schedule="constant", schedule_options=pairs({"eta": 1e3, "a": 1.0}))
-    found = run_cell(replace(CELL, method=method, task=Task("quadratic", 2, 2, ()), T=400))
+def test_a_diverged_run_has_no_mean_but_a_finite_one() -> None:
+    wild = ScheduleChoice("constant", pairs({"eta": 1e3, "a": 1.0}))
+    found = run_cell(other(CELL, schedule=wild, problem=chosen("quadratic"), T=400))
     assert found.status == "diverged"
     assert (found.mean_grad_sq, found.stderr) == (None, None)
     assert found.facts["diverged_replicates"] == 5
@@ -200,17 +208,15 @@ def test_pitfall_24_a_diverged_run_has_no_mean_but_a_finite_one() -> None:
     ("fault", "reason"), [("raise", "RuntimeError: this cell raises"), ("memory", "out of memory")]
 )
 def test_what_goes_wrong_in_a_cell_is_its_outcome(fault: str, reason: str) -> None:
-    task = Task("tests.experiment.faulty:ENTRY", 2, 2, pairs({"fault": fault}))
-    found = run_cell(replace(CELL, task=task))
+    found = run_cell(other(CELL, problem=chosen(FAULTY, fault=fault)))
     assert found.status == "failed"
     assert found.reason.startswith(reason)
     assert found.mean_grad_sq is None
 
 
-def test_pitfalls_22_and_24_a_nan_stays_in_its_replicate() -> None:
-    entry = "tests.experiment.faulty:ENTRY"
-    bad = run_cell(replace(CELL, task=Task(entry, 2, 2, pairs({"fault": "nan"}))))
-    good = run_cell(replace(CELL, task=Task(entry, 2, 2, ())))
+def test_a_nan_stays_in_its_replicate() -> None:
+    bad = run_cell(other(CELL, problem=chosen(FAULTY, fault="nan")))
+    good = run_cell(other(CELL, problem=chosen(FAULTY)))
     assert (bad.status, bad.mean_grad_sq) == ("diverged", None)
     assert bad.diverged_at.tolist() == [1, 0, 0, 0, 0]
     assert np.array_equal(bad.grad_sq[1:], good.grad_sq[1:])

@@ -25,6 +25,7 @@ from stemtheory.experiment.store import tables
 from stemtheory.report import report_sweeps
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.sizes import resolve_schedule, resolve_sizes
+from tests.experiment.sweeps import other
 
 HOST = Machine("array", "numpy")
 HEAD = "[settings]\nK = 2\ndim = 2\nT = 24\nb = 1\nI = 4\nreplicates = 2\n"
@@ -43,9 +44,9 @@ def one(options: str, name: str = "scaffold") -> Cell:
 def test_an_option_makes_another_cell_and_its_default_does_not() -> None:
     plain, default, other = (one(o) for o in ("", 'option = "II"', 'option = "I"'))
     assert default == plain
-    assert "algorithm_options" not in plain.text  # old stores and golden ids stay
+    assert '{"name":"scaffold","options":{}}' in plain.text
     assert other.id != plain.id
-    assert 'algorithm_options.option="I"' in other.text
+    assert '{"name":"scaffold","options":{"option":"I"}}' in other.text
     assert one("participation = 1").id == plain.id
     assert len({one(f"participation = {x}").id for x in (0.5, 0.75, 1)}) == 3
 
@@ -53,7 +54,7 @@ def test_an_option_makes_another_cell_and_its_default_does_not() -> None:
 def test_an_identity_without_options_is_rejected() -> None:
     """The mutant drops them from the text: two runs with other numbers become one cell."""
     cells = [one('option = "I"'), one("")]
-    mutants = [replace(c, method=replace(c.method, algorithm_options=())) for c in cells]
+    mutants = [other(c, algorithm=replace(c.run.algorithm, options=())) for c in cells]
     assert len({c.id for c in cells}) == 2
     assert len({c.id for c in mutants}) == 1
     numbers = [run_cell(c).facts["samples_per_worker"] for c in cells]
@@ -135,7 +136,7 @@ def test_a_crossed_zip() -> None:
     spec = parse_spec(HEAD + text, "test")
     found = list(points(spec, HOST))
     assert len(found) == len(spec.grids[0]) == 6
-    assert [(p.cell.b, p.cell.T, p.cell.seed) for p in found] == [
+    assert [(p.cell.b, p.cell.T, p.cell.run.seed) for p in found] == [
         (b, T, seed) for b, T in ((1, 8), (2, 16)) for seed in (3, 4, 5)
     ]
 

@@ -24,7 +24,7 @@ def expand(text: str, mode: str = "default") -> list[Point]:
 def test_a_product_takes_every_combination() -> None:
     found = expand(SMALL)
     assert len(found) == 2 * 2 * 2 * 3
-    keys = {(p.label, p.cell.task.problem, p.T_requested, p.nu) for p in found}
+    keys = {(p.label, p.cell.run.problem.name, p.T_requested, p.nu) for p in found}
     assert len(keys) == len(found)
     assert [p.nu for p in found[:3]] == [0, 0.5, 1]  # the last axis is the fastest
 
@@ -63,7 +63,7 @@ def test_grids_overrule_algorithms_and_those_the_settings() -> None:
         "[settings]\nK = 2\nseed = 1\nT = 8\n[algorithms.stem]\nseed = 2\nK = 3\n[grids.g]\nK = 4\n"
     )
     (point,) = expand(text)
-    assert (point.cell.task.K, point.cell.seed, point.cell.T) == (4, 2, 8)
+    assert (point.cell.run.problem.K, point.cell.run.seed, point.cell.T) == (4, 2, 8)
 
 
 def test_nu_on_a_grid_replaces_b_and_I_of_the_settings() -> None:
@@ -216,7 +216,7 @@ DISAGREEMENTS = {
     "start of another dimension": (
         "[settings]\ndim = 2\nx1 = [1, 2, 3]\n[grids.b]\nT = 16\n",
         4,
-        "x1 has 3 numbers, but dim is 2",
+        "x1 has shape (3,), but it must be one finite number or 2 of them",
     ),
     "nu and b": ("[grids.b]\nnu = 0.5\nb = 2\n", 1, "nu chooses both"),
     "I on a curve of nu 0": ('[grids.b]\nkind = "curve"\nnu = 0\nI = 4\n', 1, "does not fix T"),

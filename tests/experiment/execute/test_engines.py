@@ -40,7 +40,7 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def engines(engine: str = "fused", backend: str = "numpy", text: str = TEXT) -> dict[Any, str]:
     found = points(small(text), Machine(engine, backend))
-    return {(p.algorithm, p.cell.T): p.cell.method.engine for p in found}
+    return {(p.algorithm, p.cell.T): p.cell.run.numerics.engine for p in found}
 
 
 @pytest.mark.usefixtures("limit")
@@ -73,7 +73,9 @@ def test_a_sweep_holds_the_numbers_of_the_engine_it_names(tmp_path: Path) -> Non
     cells = {(p.algorithm, p.cell.T): p.cell for p in found.points}
     for algorithm, engine in (("stem", "fused"), ("fedprox", "array")):
         cell = cells[algorithm, 64]
-        alone = simulate(cell.task.load(), algorithm, T=64, b=1, I=2, replicates=4, engine=engine)
+        alone = simulate(
+            cell.run.problem.load(), algorithm, T=64, b=1, I=2, replicates=4, engine=engine
+        )
         np.testing.assert_array_equal(results[cell.id].grad_sq, alone.grad_sq)
         assert json.loads(results[cell.id].provenance)["engine"] == engine
 
@@ -92,7 +94,7 @@ def test_the_store_settles_it_for_later_machines(
     for engine, path in stores.items():
         found = run_sweep(spec, store=path).points
         wanted = {"array"} if engine == "array" else {"array", "fused"}
-        assert {p.cell.method.engine for p in found} == wanted
+        assert {p.cell.run.numerics.engine for p in found} == wanted
     assert content(stores["array"]) != content(stores["fused"])
 
 

@@ -25,6 +25,7 @@ from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.hitting import resampled_means
 from tests.experiment import planted
 from tests.experiment.planted import judged, lose, outcomes, points_of, spec_of
+from tests.experiment.sweeps import other
 
 X = np.geomspace(1e3, 1e5, 7)
 NONE = np.empty((7, 0))
@@ -62,8 +63,8 @@ def rate_law(power: float = -1.0) -> planted.Law:
     """Return M = 8 rate^power, the rate being T/I for STEM and sqrt(bKT) for FedAvg."""
 
     def law(cell: Cell) -> float:
-        stem = cell.method.algorithm == "stem"
-        rate = cell.T / cell.I if stem else np.sqrt(cell.b * cell.task.K * cell.T)
+        stem = cell.run.algorithm.name == "stem"
+        rate = cell.T / cell.I if stem else np.sqrt(cell.b * cell.run.problem.K * cell.T)
         return float((8 if stem else 1) * rate**power)
 
     return law
@@ -279,7 +280,7 @@ def test_cells_that_share_noise_are_resampled_together() -> None:
     assert fit.ci95 == pytest.approx((2, 2), abs=1e-9)
     drawn = [draws(p.cell, results[p.cell.id].grad_sq[None]) for p in found]
     np.testing.assert_allclose(drawn[1], 4 * drawn[0])
-    elsewhere = replace(found[0].cell, seed=1)
+    elsewhere = other(found[0].cell, seed=1)
     assert not np.allclose(draws(elsewhere, rng[None]), draws(found[0].cell, rng[None]))
 
 

@@ -33,7 +33,7 @@ epsilon = [0.2, 0.05, 0.02]
 
 def law(cell: Cell) -> float:
     """M = 1/(eta T) + eta/10: a large step is fast and ends high."""
-    eta = float(str(dict(cell.method.schedule_options)["eta"]))
+    eta = float(str(dict(cell.run.schedule.options)["eta"]))
     return 1 / (eta * cell.T) + eta / 10
 
 
@@ -107,7 +107,7 @@ def test_a_diverged_run_never_wins_whatever_it_measured_before() -> None:
 
 
 def step_of(point: Point) -> float:
-    return float(str(dict(point.cell.method.schedule_options)["eta"]))
+    return float(str(dict(point.cell.run.schedule.options)["eta"]))
 
 
 def test_where_nobody_gets_there_nobody_wins() -> None:

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,10 @@ from stemtheory.experiment.store.results import Store
 from stemtheory.experiment.sweep import Progress, run_sweep
 from stemtheory.runtime.errors import UsageError
 from tests.experiment.design.test_cells import CELL
-from tests.experiment.sweeps import SMALL, content, small
+from tests.experiment.sweeps import SMALL, content, other, small
 from tests.helpers.sources import ROOT
 
-CELLS = [replace(CELL, seed=seed, T=16, record=3) for seed in range(30)]
+CELLS = [other(CELL, seed=seed, T=16, record=3) for seed in range(30)]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +93,7 @@ def test_what_is_written_comes_back_to_the_last_bit(whole: Path, results: list[A
         assert back.mean_grad_sq == result.mean_grad_sq
         assert back.trace == result.trace
         assert back.facts == result.facts
-        assert row.settings == {**cell.settings(), "x1": cell.method.x1}
+        assert row.settings == {**cell.settings(), "x1": cell.run.x1}
         assert '"numpy"' in back.provenance
         assert row.finished > 1.6e9
 
