@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS, Algorithm, Entry, load_algorithm
-from stemtheory.oracles import Problem, load_problem
-from stemtheory.runtime import UsageError, canonical, whole
+from stemtheory.oracles import Problem, load_problem, problem_entry
+from stemtheory.runtime import UsageError, canonical, code_of, data_of, whole
 
 Value = None | bool | int | float | str | tuple[float, ...]
 Pairs = tuple[tuple[str, Value], ...]
@@ -59,13 +59,17 @@ class Live:
 
 @dataclass(frozen=True)
 class ProblemChoice:
-    """What is minimised: a name of the catalogue (or package.module:NAME), its size, its dials."""
+    """What is minimised: a name of the catalogue (or package.module:NAME), its size, its dials.
+
+    ``made_of`` is the fingerprint of a user's own code and of data: empty where there is neither.
+    """
 
     name: str
     K: int
     dim: int
     dials: Pairs
     live: Live | None = None
+    made_of: str = ""
 
     @staticmethod
     def of(
@@ -98,6 +102,10 @@ class ProblemChoice:
             problem.name, problem.K, problem.dim, pairs(dict(problem.dials)), Live(problem)
         )
 
+    def here(self) -> ProblemChoice:
+        """Return the same choice as this process makes it: of another code or data it differs."""
+        return ProblemChoice.of(self.name, self.K, self.dim, dict(self.dials))
+
     def load(self) -> Problem:
         """Return the problem; the last few are kept."""
         if self.live is not None:
@@ -129,13 +137,18 @@ class ProblemChoice:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return {"name": self.name, "K": self.K, "dim": self.dim, "dials": dict(self.dials)}
+        plain = {"name": self.name, "K": self.K, "dim": self.dim, "dials": dict(self.dials)}
+        return plain | ({"made_of": self.made_of} if self.made_of else {})
 
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> ProblemChoice:
         """Return the choice that ``to_json`` wrote."""
         return ProblemChoice(
-            str(plain["name"]), int(plain["K"]), int(plain["dim"]), pairs(plain["dials"])
+            str(plain["name"]),
+            int(plain["K"]),
+            int(plain["dim"]),
+            pairs(plain["dials"]),
+            made_of=str(plain.get("made_of", "")),
         )
 
 
@@ -146,6 +159,7 @@ class AlgorithmChoice:
     name: str
     options: Pairs = ()
     live: Live | None = None
+    made_of: str = ""  # the fingerprint of a user's own code
 
     @staticmethod
     def of(algorithm: str | Entry, options: Mapping[str, Any]) -> AlgorithmChoice:
@@ -153,7 +167,16 @@ class AlgorithmChoice:
         entry = load_algorithm(algorithm)
         name = algorithm if isinstance(algorithm, str) else entry.name
         named = isinstance(algorithm, str) or name in ALGORITHMS
-        return AlgorithmChoice(name, pairs(entry.chosen(options)), None if named else Live(entry))
+        return AlgorithmChoice(
+            name,
+            pairs(entry.chosen(options)),
+            None if named else Live(entry),
+            _code(name) if named else "",
+        )
+
+    def here(self) -> AlgorithmChoice:
+        """Return the same choice as this process makes it: of another code it differs."""
+        return AlgorithmChoice.of(self.name, dict(self.options))
 
     @property
     def entry(self) -> Entry:
@@ -176,12 +199,14 @@ class AlgorithmChoice:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return {"name": self.name, "options": dict(self.options)}
+        plain = {"name": self.name, "options": dict(self.options)}
+        return plain | ({"made_of": self.made_of} if self.made_of else {})
 
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> AlgorithmChoice:
         """Return the choice that ``to_json`` wrote."""
-        return AlgorithmChoice(str(plain["name"]), pairs(plain["options"]))
+        made_of = str(plain.get("made_of", ""))
+        return AlgorithmChoice(str(plain["name"]), pairs(plain["options"]), made_of=made_of)
 
 
 @dataclass(frozen=True)
@@ -237,14 +262,22 @@ def _settled(
     """Return the choice of a named problem; one object for one choice, so that its text is kept."""
     del kinds
     made = load_problem(name, K, dim, **dict(given))  # a user's own problem keeps its K and dim
-    asked = ProblemChoice(name, made.K, made.dim, given)
+    has_data = ":" in name or getattr(problem_entry(name), "needs_data", False)
+    made_of = f"{_code(name)}{data_of(made)}" if has_data else ""
+    asked = ProblemChoice(name, made.K, made.dim, given, made_of=made_of)
     found = made.dials
     filled = {dial: found[dial] for dial in COMMON_DIALS if found.get(dial) is not None}
-    full = ProblemChoice(name, made.K, made.dim, pairs({**dict(given), **filled}))
+    full = replace(asked, dials=pairs({**dict(given), **filled}))
     try:
         return full if full.load().dials == found else asked
     except UsageError:  # a user's own entry that takes none of these dials
         return asked
+
+
+def _code(name: str) -> str:
+    """Return the fingerprint of the module of package.module:NAME, nothing for a built-in name."""
+    module, own, _ = name.partition(":")
+    return code_of(module) if own else ""
 
 
 @lru_cache(maxsize=16)

@@ -131,7 +131,7 @@ class Run:
         entry = load_algorithm(algorithm)
         chosen = ProblemChoice.of(
             problem,
-            given.get("K", entry.pin("K")),
+            given.get("K", entry.pin("K") if isinstance(problem, str) else None),
             given.get("dim"),
             mapping("dials", given.get("dials")),
         )

@@ -229,7 +229,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("fedglomo", {"compression": "zip"}, "none, quantise, sparsify"),
     ("fedglomo", {"local_momentum": 2}, "local_momentum is 2"),
     ("spider", {"period": 1.5}, "period is 1.5"),
-    ("stem", {"participation": 0.5}, "unknown for stem; known are none"),
+    ("stem", {"participation": 0.5}, "unknown for stem; known are sync, sync_batch"),
 ]
 
 

@@ -93,6 +93,8 @@ class Cell:
         dials = dict(run.problem.dials)
         groups = {"schedule_options": dict(run.schedule.options), "algorithm_options": options}
         flat |= {name: dials.pop(name) for name in COMMON_DIALS if name in dials}
+        if made_of := f"{run.problem.made_of}{run.algorithm.made_of}":
+            flat["made_of"] = made_of
         for group, values in ({"dials": dials} | groups).items():
             flat |= {f"{group}.{name}": value for name, value in values.items()}
         return flat

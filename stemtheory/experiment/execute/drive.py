@@ -14,6 +14,7 @@ from concurrent.futures import (
 )
 from dataclasses import dataclass, field
 
+from stemtheory._version import __version__
 from stemtheory.experiment.design.cells import Cell
 from stemtheory.experiment.execute.executors import is_lost_worker, open_executor
 from stemtheory.experiment.execute.forecast import weight
@@ -91,7 +92,7 @@ def _fly(pool: Executor, window: int, flight: _Flight) -> Iterator[Pairs]:
         while flight.queue and len(flight.running) < window and not _closing(flight):
             chunk = flight.queue.popleft()
             try:
-                flight.running[pool.submit(run_cells, chunk)] = chunk
+                flight.running[pool.submit(run_cells, chunk, __version__)] = chunk
             except BrokenExecutor:  # never begun: it is no suspect
                 flight.queue.appendleft(chunk)
                 flight.broken = True
@@ -136,7 +137,7 @@ def _again_on_dask(pool: Executor, flight: _Flight) -> Iterator[Pairs]:
     while flight.suspects and not flight.stopped():
         cell = flight.suspects.pop(0)
         try:
-            yield [(cell, pool.submit(run_cells, (cell,)).result()[0])]
+            yield [(cell, pool.submit(run_cells, (cell,), __version__).result()[0])]
         except Exception as error:
             if not is_lost_worker(error):
                 raise WorkersLostError(f"the workers are lost ({error}): run it again.") from error

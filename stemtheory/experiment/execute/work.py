@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from stemtheory._version import __version__
 from stemtheory.experiment.design.cells import Cell, ladder
 from stemtheory.experiment.execute.provenance import provenance
 from stemtheory.runtime import Floats, is_out_of_memory
-from stemtheory.simulator import Trace, simulate
+from stemtheory.simulator import Run, Trace, simulate
 
 STATUSES = ("ok", "diverged", "failed")
 
@@ -57,15 +58,38 @@ class CellResult:
         return len(self.grad_sq)
 
 
-def run_cells(cells: Sequence[Cell]) -> list[CellResult]:
-    """Return the outcome of every cell, in order: what a worker is asked to do."""
+def run_cells(cells: Sequence[Cell], version: str = __version__) -> list[CellResult]:
+    """Return the outcome of every cell, in order: what a worker is asked to do.
+
+    ``version`` is that of the process that asks; a worker of another one computes nothing.
+    """
+    if version != __version__:
+        reason = f"the worker has stemtheory {__version__}, the sweep {version}: use one version"
+        return [failed(cell, reason) for cell in cells]
     return [run_cell(cell) for cell in cells]
+
+
+def stale(run: Run) -> str | None:
+    """Return why this process would compute another run than was asked for, or None.
+
+    A worker that has been running for long may hold an older module of a user's, or older data.
+    """
+    parts = (run.problem, run.algorithm)
+    changed = [p.name for p in parts if p.made_of and p.made_of != p.here().made_of]
+    if not changed:
+        return None
+    return (
+        f"the worker has another code or other data of {' and '.join(changed)} than the sweep:"
+        " start the workers anew"
+    )
 
 
 def run_cell(cell: Cell) -> CellResult:
     """Return the outcome of one cell; whatever goes wrong inside makes it ``failed``."""
     wall, cpu = time.perf_counter(), time.thread_time()
     try:
+        if (reason := stale(cell.run)) is not None:
+            return failed(cell, reason)
         found = _outcome(cell, _climb(cell))
         json.dumps(found.facts, allow_nan=False)  # what cannot be stored is no result
     except Exception as error:

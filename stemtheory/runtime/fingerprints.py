@@ -1,0 +1,121 @@
+"""What a number was made from beside this package: a user's own code, and data files.
+
+A name such as ``mine:LOSS`` says nothing about the loss. The fingerprint of its module is the hash
+of its source and of every module that it imports from outside of this package, of Python's own
+library and of installed packages; that of data is the hash of the arrays that were read.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import sys
+import sysconfig
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+OWN = Path(__file__).resolve().parent.parent
+INSTALLED = tuple(
+    Path(path).resolve() for path in {*sysconfig.get_paths().values()} if Path(path).is_dir()
+)
+HIDDEN = ("site-packages", "dist-packages")
+
+
+@cache
+def code_of(module_name: str) -> str:
+    """Return the fingerprint of a module that has been imported: 16 hexadecimal digits.
+
+    It is taken once in a process, as the module is: what is loaded is what counts, whatever
+    becomes of the file later.
+    """
+    todo, seen, digest = [module_name], set(), hashlib.blake2b(digest_size=8)
+    texts = {}
+    while todo:
+        name = todo.pop()
+        path = _source(name)
+        if name in seen or path is None:
+            continue
+        seen.add(name)
+        texts[name] = path.read_bytes()
+        todo += _imported(texts[name], name, path.name == "__init__.py")
+    for name in sorted(texts):
+        digest.update(name.encode() + b"\0" + hashlib.blake2b(texts[name]).digest())
+    return digest.hexdigest()
+
+
+def data_of(thing: Any) -> str:
+    """Return the fingerprint of all arrays that an object holds: 16 hexadecimal digits.
+
+    What was read from a file counts, wherever the file lies and whatever becomes of it later.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    _add_arrays(thing, digest, set())
+    return digest.hexdigest()
+
+
+def _add_arrays(thing: Any, digest: Any, seen: set[int]) -> None:
+    if id(thing) in seen or isinstance(thing, str | bytes | type | ModuleType):
+        return
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        if thing.dtype != object:
+            digest.update(f"{thing.dtype.str}{thing.shape}".encode())
+            digest.update(np.ascontiguousarray(thing))
+    elif isinstance(thing, Mapping):
+        for name in sorted(thing, key=str):
+            _add_arrays(thing[name], digest, seen)
+    elif isinstance(thing, list | tuple):
+        for item in thing:
+            _add_arrays(item, digest, seen)
+    elif hasattr(thing, "__dict__"):
+        _add_arrays(vars(thing), digest, seen)
+
+
+def _source(name: str) -> Path | None:
+    """Return the file of a module that is a user's own, None for every other."""
+    module = sys.modules.get(name)
+    try:
+        file = _file_of(module) if module is not None else _origin(name)
+    except (ImportError, AttributeError, ValueError):
+        return None
+    if file is None or file.suffix != ".py":
+        return None
+    path = file.resolve()
+    installed = any(path.is_relative_to(folder) for folder in INSTALLED)
+    if installed or path.is_relative_to(OWN) or set(HIDDEN) & set(path.parts):
+        return None
+    return path if path.is_file() else None
+
+
+def _file_of(module: ModuleType) -> Path | None:
+    file = getattr(module, "__file__", None)
+    return None if file is None else Path(file)
+
+
+def _origin(name: str) -> Path | None:
+    """Return where a module that is not loaded yet would come from."""
+    spec = importlib.util.find_spec(name)
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+
+
+def _imported(text: bytes, name: str, package: bool) -> list[str]:
+    """Return every module that a source may import, inside of functions too."""
+    found = []
+    here = name if package else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parent = ".".join(here.split(".")[: len(here.split(".")) - node.level + 1])
+                base = f"{parent}.{base}".strip(".")
+            found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    parts = [module.split(".") for module in found if module]
+    return [".".join(p[: i + 1]) for p in parts for i in range(len(p))]
