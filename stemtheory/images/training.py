@@ -30,7 +30,7 @@ from typing import Any, cast
 import numpy as np
 
 from stemtheory._version import __version__
-from stemtheory.algorithms import ALGORITHMS, Algorithm, Step, System, full_pass, mean_iterate
+from stemtheory.algorithms import ALGORITHMS, Algorithm, Step, System, choices_of, full_pass, mean_iterate
 from stemtheory.images.estimates import along
 from stemtheory.images.problem import ImageProblem
 from stemtheory.images.schedule import History, PerEpoch, Training
@@ -61,7 +61,7 @@ def train(
     Raises
     ------
     UsageError
-        If the checkpoint belongs to another run.
+        If the checkpoint belongs to another run, or the algorithm makes random choices.
     """
     run = _Run(problem, training, threads or os.cpu_count() or 1, chunk, visit)
     name = f"{training.algorithm} on {problem.dials.get('data', problem.name)}"
@@ -119,6 +119,11 @@ class _Run:
     ) -> None:
         self.problem, self.training, self.visit = problem, training, visit
         self.algorithm: Algorithm = ALGORITHMS[training.algorithm].make(options=training.options)
+        if choices_of(self.algorithm):
+            raise UsageError(
+                f"{training.algorithm} with {training.options} leaves workers, rounds or coordinates"
+                " to chance, but image runs have all of them: leave those options out."
+            )
         together = problem.network.chunk * 8 // max(8, training.b) // len(training.seeds)
         size = chunk or max(1, together)
         K = problem.K
