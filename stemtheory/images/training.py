@@ -30,7 +30,15 @@ from typing import Any, cast
 import numpy as np
 
 from stemtheory._version import __version__
-from stemtheory.algorithms import ALGORITHMS, Algorithm, Step, System, choices_of, full_pass, mean_iterate
+from stemtheory.algorithms import (
+    ALGORITHMS,
+    Algorithm,
+    Step,
+    System,
+    choices_of,
+    full_pass,
+    mean_iterate,
+)
 from stemtheory.images.estimates import along
 from stemtheory.images.problem import ImageProblem
 from stemtheory.images.schedule import History, PerEpoch, Training
@@ -61,7 +69,8 @@ def train(
     Raises
     ------
     UsageError
-        If the checkpoint belongs to another run, or the algorithm makes random choices.
+        If the checkpoint belongs to another run, or the algorithm makes random choices or draws
+        minibatches of another size than b.
     """
     run = _Run(problem, training, threads or os.cpu_count() or 1, chunk, visit)
     name = f"{training.algorithm} on {problem.dials.get('data', problem.name)}"
@@ -119,10 +128,12 @@ class _Run:
     ) -> None:
         self.problem, self.training, self.visit = problem, training, visit
         self.algorithm: Algorithm = ALGORITHMS[training.algorithm].make(options=training.options)
-        if choices_of(self.algorithm):
+        unlike = [kind for kind in self.algorithm.costs.unusual(training.I) if kind.size > 1]
+        if choices_of(self.algorithm) or unlike:
             raise UsageError(
-                f"{training.algorithm} with {training.options} leaves workers, rounds or coordinates"
-                " to chance, but image runs have all of them: leave those options out."
+                f"{training.algorithm} with {dict(training.options)} makes random choices, or draws"
+                " minibatches of another size than b, but image runs have all workers and one b:"
+                " leave that option out, or choose stem, fedavg or scaffold."
             )
         together = problem.network.chunk * 8 // max(8, training.b) // len(training.seeds)
         size = chunk or max(1, together)

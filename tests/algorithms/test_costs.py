@@ -52,7 +52,7 @@ SIZES = ((1, 1, 1, 1), (1, 2, 4, 4), (3, 1, 4, 4), (3, 2, 1, 7), (5, 1, 3, 14), 
 
 @dataclass(frozen=True)
 class Variant:
-    """An algorithm with its options; ``sync`` and ``sync_batch`` among them."""
+    """An algorithm with its options."""
 
     name: str
     options: tuple[tuple[str, Any], ...] = ()
@@ -61,29 +61,17 @@ class Variant:
         return " ".join([self.name, *(f"{k}={v}" for k, v in self.options)])
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The keywords of ``simulate`` and of ``Entry.make``."""
-        given = dict(self.options)
-        reading = {k: given.pop(k) for k in ("sync", "sync_batch") if k in given}
-        return {**reading, "options": given}
-
-    @property
     def algorithm(self) -> Any:
-        return ALGORITHMS[self.name].make(**self.settings)
+        return ALGORITHMS[self.name].make(dict(self.options))
 
     def allows(self, K: int, I: int) -> bool:
         pinned = dict(ALGORITHMS[self.name].pinned)
         return pinned.get("I", I) == I and pinned.get("K", K) == K
 
 
-def options_of(name: str) -> list[str]:
-    entry = ALGORITHMS[name]
-    return [*entry.options, *(("sync", "sync_batch") if len(entry.readings) > 1 else ())]
-
-
 def variants() -> Iterator[Variant]:
     for name in ALGORITHMS:
-        known = options_of(name)
+        known = ALGORITHMS[name].options
         for chosen in itertools.product(*(VALUES[option] for option in known)):
             yield Variant(name, tuple(zip(known, chosen, strict=True)))
 
@@ -92,7 +80,7 @@ VARIANTS = tuple(variants())
 
 
 def test_every_option_is_tried() -> None:
-    assert {option for name in ALGORITHMS for option in options_of(name)} == VALUES.keys()
+    assert {option for entry in ALGORITHMS.values() for option in entry.options} == VALUES.keys()
     assert len(VARIANTS) > 140
 
 
@@ -262,7 +250,8 @@ def mistakes(variant: Variant, costs: Costs, size: tuple[int, int, int, int]) ->
 
 
 def active_share(variant: Variant, K: int) -> float:
-    return max(1, round(dict(variant.options).get("participation", 1.0) * K)) / K
+    share = float(dict(variant.options).get("participation", 1.0))
+    return max(1, round(share * K)) / K
 
 
 def differs(name: str, said: float, found: float) -> list[str]:
@@ -343,11 +332,10 @@ def test_a_wrong_statement_is_noticed(mutant: str) -> None:
 
 def measure(variant: Variant, size: tuple[int, int, int, int], **more: Any) -> Any:
     K, b, I, T = size
-    settings = variant.settings
     eta = {"eta": 0.01} | ({"a": 0.2} if ALGORITHMS[variant.name].family == "stem" else {})
     given: dict[str, Any] = {"T": T, "b": b, "I": I, "replicates": 3, "schedule": "constant"}
     given |= {"B": 5} if variant.algorithm.costs.initial_batch else {}
-    given |= {"schedule_options": eta, "algorithm_options": settings.pop("options"), **settings}
+    given |= {"schedule_options": eta, "algorithm_options": dict(variant.options)}
     problem = load_problem("cosine", K=K, dim=DIM)
     return simulate(problem, variant.name, **(given | {"engine": "array"} | more))
 
