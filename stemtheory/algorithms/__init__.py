@@ -19,14 +19,14 @@ from stemtheory.algorithms import (
 from stemtheory.algorithms.base import (
     Algorithm,
     Chances,
-    Round,
     Step,
     System,
-    declared,
+    choices_of,
     mean_iterate,
     mean_over_workers,
     spread,
 )
+from stemtheory.algorithms.costs import Costs, Counts, Minibatches, full_pass
 from stemtheory.algorithms.entry import Entry, Facts, Option
 from stemtheory.algorithms.fedavg import FedAvg
 from stemtheory.algorithms.scaffold import Scaffold

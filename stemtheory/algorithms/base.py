@@ -2,8 +2,8 @@
 
 Arrays are [replicates..., K, dim]. At iteration t (1..T) the engine hands the state to
 ``local_step`` and, when t is a multiple of I, to ``synchronise``; x_1 is common to all workers.
-A ``System`` has one more move, ``start_round``, before the first local step of every round, and
-declares what a round costs in a ``Round``.
+A ``System`` has one more move, ``start_round``, before the first local step of every round, and the
+random choices that it is handed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from stemtheory.algorithms.costs import Costs
 from stemtheory.oracles import Problem
 from stemtheory.runtime import Floats
 
@@ -30,33 +31,11 @@ class Step(NamedTuple):
 
 
 class Algorithm(Protocol):
-    """A federated algorithm on a problem.
-
-    ``initial_batch`` tells whether B samples are drawn at x_1; ``gradients_per_step`` counts the
-    gradients a worker computes per sample of a minibatch; ``vectors_per_round`` and
-    ``exchanges_per_round`` what it sends each way at a synchronisation, and ``initial_vectors``
-    before the loop.
-    """
+    """A federated algorithm on a problem."""
 
     @property
-    def initial_batch(self) -> bool:
-        """Whether the first direction uses a batch of B samples at x_1."""
-
-    @property
-    def gradients_per_step(self) -> int:
-        """Gradients computed per sample of a minibatch."""
-
-    @property
-    def vectors_per_round(self) -> int:
-        """Vectors of length dim that a worker sends, and receives, in a round."""
-
-    @property
-    def exchanges_per_round(self) -> int:
-        """Back-and-forth exchanges in a round."""
-
-    @property
-    def initial_vectors(self) -> int:
-        """Vectors that a worker sends, and receives, before the loop."""
+    def costs(self) -> Costs:
+        """What it draws, computes and sends: the engines draw by it, and all that count ask it."""
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> Any:
         """Return the state at t = 1 from the common start x, shape [..., K, dim]."""
@@ -66,9 +45,6 @@ class Algorithm(Protocol):
 
     def synchronise(self, problem: Problem, state: Any) -> Any:
         """Return the state after the server's part of a synchronisation."""
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return by how much iteration t multiplies its minibatch (1 but for a sync batch)."""
 
 
 @dataclass(frozen=True)
@@ -85,47 +61,6 @@ class Chance:
     decide: Callable[[Floats], Any]
 
 
-@dataclass(frozen=True)
-class Round:
-    """What a round costs a worker that takes part, beyond what ``Algorithm`` declares.
-
-    ``vectors_down`` are vectors received (``vectors_per_round`` are those sent). ``passes`` full
-    local gradients are computed in every ``pass_every``-th round. Of all workers the share
-    ``participation`` takes part; where that leaves some out, a worker is sent ``stale`` points of
-    the round before too, from the second round on, and computes as many more passes at them.
-    ``fresh`` tells of iteration t, given (t, I), whether its estimate starts afresh, at half the
-    gradients. ``floats_up`` returns the floats sent, given dim, where vectors are compressed.
-    """
-
-    vectors_down: int
-    passes: int = 0
-    pass_every: int = 1
-    participation: float = 1.0
-    stale: int = 0
-    chances: tuple[Chance, ...] = ()
-    fresh: Callable[[int, int], bool] | None = None
-    floats_up: Callable[[int], float] | None = None
-
-    def active(self, K: int) -> int:
-        """Return how many of K workers take part in a round: at least one."""
-        return max(1, round(self.participation * K))
-
-    def stale_at(self, number: int, K: int) -> int:
-        """Return how many points of the round before go to a worker in round ``number`` from 0."""
-        return self.stale if number and self.active(K) < K else 0
-
-    def passes_at(self, t: int, I: int, K: int) -> int:
-        """Return the full local gradients counted at iteration t: those of the round it starts."""
-        number, first = divmod(t - 1, I)
-        if first or number % self.pass_every:
-            return 0
-        return self.passes + self.stale_at(number, K)
-
-    def gradients_at(self, t: int, I: int, usual: int) -> int:
-        """Return the gradients per sample at iteration t: the ``usual`` ones, or half of them."""
-        return usual // 2 if self.fresh is not None and self.fresh(t, I) else usual
-
-
 @runtime_checkable
 class System(Algorithm, Protocol):
     """An algorithm whose rounds begin with a move of the server.
@@ -135,18 +70,16 @@ class System(Algorithm, Protocol):
     """
 
     @property
-    def round(self) -> Round:
-        """What a round costs, and its random choices."""
+    def chances(self) -> tuple[Chance, ...]:
+        """The random choices of a round."""
 
     def start_round(self, problem: Problem, state: Any, step: Step, chance: Chances) -> Any:
         """Return the state at the start of a round, given its random choices by purpose."""
 
 
-def declared(algorithm: Algorithm) -> Round:
-    """Return what a round of any algorithm costs; a plain one receives as much as it sends."""
-    if isinstance(algorithm, System):
-        return algorithm.round
-    return Round(algorithm.vectors_per_round)
+def choices_of(algorithm: Algorithm) -> tuple[Chance, ...]:
+    """Return the random choices of a round of any algorithm: a plain one has none."""
+    return algorithm.chances if isinstance(algorithm, System) else ()
 
 
 def mean_iterate(state: Any) -> Any:

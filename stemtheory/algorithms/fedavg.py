@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import (
+    Chance,
     Chances,
-    Round,
     Step,
     average,
     mean_over_workers,
     spread,
 )
+from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import PARTICIPATION, Entry, Options
 from stemtheory.algorithms.participation import sampled, weight_of
 from stemtheory.oracles import Problem
@@ -40,11 +41,7 @@ class FedAvgState(NamedTuple):
 class FedAvg:
     """Algorithm 2."""
 
-    initial_batch = False
-    gradients_per_step = 1
-    vectors_per_round = 1
-    exchanges_per_round = 1
-    initial_vectors = 0
+    costs = Costs()
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> FedAvgState:
         """Return the state at t = 1."""
@@ -60,10 +57,6 @@ class FedAvg:
         """Return the mean of the iterates, handed to every worker."""
         return FedAvgState(spread(mean_over_workers(state.x), state.x))
 
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
-
 
 class SampledState(NamedTuple):
     """x to step from, shape [..., K, dim]; the weights of the round's workers, [..., K, 1]."""
@@ -78,16 +71,15 @@ class SampledFedAvg:
 
     participation: float
 
-    initial_batch = False
-    gradients_per_step = 1
-    vectors_per_round = 1
-    exchanges_per_round = 1
-    initial_vectors = 0
+    @property
+    def costs(self) -> Costs:
+        """FedAvg's, for those who take part."""
+        return Costs(participation=self.participation)
 
     @property
-    def round(self) -> Round:
-        """One vector each way, and the sample."""
-        return Round(1, participation=self.participation, chances=sampled(self.participation))
+    def chances(self) -> tuple[Chance, ...]:
+        """Who takes part."""
+        return sampled(self.participation)
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> SampledState:
         """Return the state at t = 1."""
@@ -109,10 +101,6 @@ class SampledFedAvg:
     def synchronise(self, problem: Problem, state: SampledState) -> SampledState:
         """Return the mean over the sample, handed to every worker."""
         return SampledState(spread(average(state.x, state.weight), state.x), state.weight)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
 
 
 def build(options: Options) -> FedAvg | SampledFedAvg:

@@ -19,8 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Chances, Round, Step, spread
+from stemtheory.algorithms.base import Chance, Chances, Step, spread
 from stemtheory.algorithms.compression import KINDS, Compression
+from stemtheory.algorithms.costs import Costs, Minibatches
 from stemtheory.algorithms.entry import (
     PARTICIPATION,
     Entry,
@@ -69,26 +70,29 @@ class FedGlomo:
     participation: float = 1.0
     compression: Compression = field(default_factory=Compression)
 
-    initial_batch = False
-    gradients_per_step = 4
-    vectors_per_round = 2
-    exchanges_per_round = 1
-    initial_vectors = 0
+    @property
+    def costs(self) -> Costs:
+        """w_r and w_{r-1} down, two vectors up; two gradients on each of two trajectories.
+
+        The first local step of a trajectory has no previous point, and round 1 one trajectory.
+        """
+        return Costs(
+            gradients=4,
+            vectors_up=2,
+            vectors_down=2,
+            participation=self.participation,
+            unusual=lambda I: (
+                Minibatches(1, gradients=1, first=1, every=1, last=1),
+                Minibatches(1, gradients=2, first=2, every=1, last=I),
+                Minibatches(1, gradients=2, first=I + 1, every=I),
+            ),
+            floats=self.compression.floats,
+        )
 
     @property
-    def round(self) -> Round:
-        """w_r and w_{r-1} down; two vectors up; the first local step has no previous point.
-
-        The first round counts as the others, as listed, although w_0 = w_1 makes its two
-        trajectories one: T/I rounds cost at most half a round more than they need.
-        """
-        return Round(
-            2,
-            participation=self.participation,
-            chances=sampled(self.participation) + self.compression.chances(2),
-            fresh=lambda t, I: (t - 1) % I == 0,
-            floats_up=lambda dim: 2 * self.compression.floats(dim),
-        )
+    def chances(self) -> tuple[Chance, ...]:
+        """Who takes part, and what compression leaves out."""
+        return sampled(self.participation) + self.compression.chances(2)
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> FedGlomoState:
         """Return the state at t = 1."""
@@ -111,17 +115,18 @@ class FedGlomo:
     def local_step(
         self, problem: Problem, state: FedGlomoState, step: Step, minibatch: Any
     ) -> FedGlomoState:
-        """Return both trajectories one step on, on the same minibatch."""
-        trail = self.advance(problem, state.trail, step.eta, minibatch)
-        stale = self.advance(problem, state.stale, step.eta, minibatch)
+        """Return both trajectories one step on, on the same minibatch; w_0 = w_1 makes them one."""
+        stale = trail = self.advance(problem, state.trail, step.eta, minibatch)
+        if state.u is not None:
+            stale = self.advance(problem, state.stale, step.eta, minibatch)
         return state._replace(x=trail.x, trail=trail, stale=stale)
 
     def advance(self, problem: Problem, trail: Trail, eta: float, minibatch: Any) -> Trail:
         """Return a trajectory one step on: v <- g(y) + beta (v - g(y_previous))."""
         here = problem.evaluate(trail.x)
-        v = problem.sample(here, minibatch)
+        v = problem.combine(here, minibatch)
         if trail.v is not None:
-            v = v + self.beta * (trail.v - problem.sample(trail.there, minibatch))
+            v = v + self.beta * (trail.v - problem.combine(trail.there, minibatch))
         return Trail(trail.x - eta * v, v, here)
 
     def synchronise(self, problem: Problem, state: FedGlomoState) -> FedGlomoState:
@@ -141,10 +146,6 @@ class FedGlomo:
         difference = self.compression.apply(change, state.chance, 1)
         new, shift = server_mean(sent, state.weight), server_mean(difference, state.weight)
         return state.a * new + (1 - state.a) * (state.u + shift)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
 
 
 def build(options: Options) -> FedGlomo:

@@ -29,7 +29,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stemtheory.algorithms.base import Chance, Chances, Round, Step, mean_over_workers, spread
+from stemtheory.algorithms.base import Chance, Chances, Step, mean_over_workers, spread
+from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import (
     Entry,
     Facts,
@@ -65,26 +66,18 @@ class FedPd:
     skip: float = 0.0
     refresh: int = 1
 
-    initial_batch = False
-    vectors_per_round = 1
-    exchanges_per_round = 1
-    initial_vectors = 0
+    @property
+    def costs(self) -> Costs:
+        """One vector each way where the coin allows; oracle II has gradients at both points."""
+        if self.oracle == "I":
+            return Costs(silent=self.skip)
+        return Costs(gradients=2, passes=1, pass_every=self.refresh, silent=self.skip)
 
     @property
-    def gradients_per_step(self) -> int:
-        """Two for oracle II: before and after the step."""
-        return 2 if self.oracle == "II" else 1
-
-    @property
-    def round(self) -> Round:
-        """One vector each way where the coin allows; oracle II's full gradients."""
+    def chances(self) -> tuple[Chance, ...]:
+        """The coin: one a round, for all workers."""
         coin = Chance("coin", lambda K, dim: (), lambda u: u >= self.skip)
-        return Round(
-            1,
-            passes=1 if self.oracle == "II" else 0,
-            pass_every=self.refresh,
-            chances=(coin,) if self.skip else (),
-        )
+        return (coin,) if self.skip else ()
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> FedPdState:
         """Return the state at t = 1, with multipliers 0."""
@@ -112,7 +105,7 @@ class FedPd:
         force = state.dual + state.v
         x = (h * state.x + gamma * state.centre - gamma * h * force) / (gamma + h)
         here = problem.evaluate(x)
-        v = state.v + problem.sample(here, minibatch) - problem.sample(state.there, minibatch)
+        v = state.v + problem.combine(here, minibatch) - problem.combine(state.there, minibatch)
         return state._replace(x=x, v=v, there=here)
 
     def synchronise(self, problem: Problem, state: FedPdState) -> FedPdState:
@@ -124,10 +117,6 @@ class FedPd:
             heads = state.coin[..., None, None]
             centre = heads * centre + (1 - heads) * own
         return state._replace(dual=dual, centre=centre)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
 
 
 def default_prox(L: float) -> float:

@@ -16,7 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
+from stemtheory.algorithms.base import Chances, Step, mean_over_workers, spread
+from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, capped, not_negative
 from stemtheory.oracles import Problem
 from stemtheory.schedules import Schedule, fedavg_curve
@@ -35,12 +36,8 @@ class FedProx:
 
     mu: float = 0.1
 
-    initial_batch = False
-    gradients_per_step = 1
-    vectors_per_round = 1
-    exchanges_per_round = 1
-    initial_vectors = 0
-    round = Round(1)
+    costs = Costs()
+    chances = ()
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> FedProxState:
         """Return the state at t = 1."""
@@ -63,10 +60,6 @@ class FedProx:
     def synchronise(self, problem: Problem, state: FedProxState) -> FedProxState:
         """Return the mean of the y_k, handed to every worker."""
         return state._replace(x=spread(mean_over_workers(state.x), state.x))
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
 
 
 def theory(facts: Facts, options: Options) -> Schedule:

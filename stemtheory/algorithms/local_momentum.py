@@ -17,7 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
+from stemtheory.algorithms.base import Chances, Step, mean_over_workers, spread
+from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, below_one, capped
 from stemtheory.oracles import Problem
 from stemtheory.schedules import Schedule, fedavg_curve
@@ -37,12 +38,8 @@ class LocalMomentum:
     nesterov: bool
     beta: float = 0.9
 
-    initial_batch = False
-    gradients_per_step = 1
-    vectors_per_round = 2
-    exchanges_per_round = 1
-    initial_vectors = 0
-    round = Round(2)
+    costs = Costs(vectors_up=2, vectors_down=2)  # x and u
+    chances = ()
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> MomentumState:
         """Return the state at t = 1, without momentum."""
@@ -67,10 +64,6 @@ class LocalMomentum:
         """Return the means of x and u, handed to every worker."""
         x, u = (spread(mean_over_workers(part), part) for part in state)
         return MomentumState(x, u)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
 
 
 def theory(facts: Facts, options: Options) -> Schedule:

@@ -21,7 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Chances, Round, Step, spread
+from stemtheory.algorithms.base import Chance, Chances, Step, spread
+from stemtheory.algorithms.costs import Costs, active
 from stemtheory.algorithms.entry import (
     PARTICIPATION,
     SERVER_STEP,
@@ -60,36 +61,30 @@ class Mime:
     server_step: float = 1.0
     participation: float = 1.0
 
-    initial_batch = False
-    initial_vectors = 0
-
-    @property
-    def gradients_per_step(self) -> int:
-        """Two for MIME, at y_k and at x; one for MimeLite."""
-        return 1 if self.lite else 2
-
     @property
     def anchored(self) -> bool:
         """Whether anything uses c: MimeLite without momentum is FedAvg."""
         return not self.lite or self.beta > 0
 
     @property
-    def vectors_per_round(self) -> int:
-        """y_k and grad f_k(x)."""
-        return 2 if self.anchored else 1
+    def costs(self) -> Costs:
+        """Up go y_k and grad f_k(x), down x, c where it is used locally, m where there is momentum.
+
+        MIME computes gradients at y_k and at x, and its workers wait for c before their first step.
+        """
+        return Costs(
+            gradients=1 if self.lite else 2,
+            vectors_up=1 + self.anchored,
+            vectors_down=1 + (not self.lite) + (self.beta > 0),
+            exchanges=1 if self.lite else 2,
+            passes=int(self.anchored),
+            participation=self.participation,
+        )
 
     @property
-    def exchanges_per_round(self) -> int:
-        """Two for MIME: the workers wait for c before their first step."""
-        return 1 if self.lite else 2
-
-    @property
-    def round(self) -> Round:
-        """x, c where it is used locally, m where there is momentum; one full local gradient."""
-        down = 1 + (not self.lite) + (self.beta > 0)
-        share = self.participation
-        passes = 1 if self.anchored else 0
-        return Round(down, passes=passes, participation=share, chances=sampled(share))
+    def chances(self) -> tuple[Chance, ...]:
+        """Who takes part."""
+        return sampled(self.participation)
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> MimeState:
         """Return the state at t = 1, without momentum."""
@@ -113,7 +108,7 @@ class Mime:
         """Return y_k - eta ((1 - beta) G + beta m)."""
         G = problem.stochastic_gradient(state.x, minibatch)
         if not self.lite:
-            G = G - problem.sample(state.there, minibatch) + state.c
+            G = G - problem.combine(state.there, minibatch) + state.c
         direction = (1 - self.beta) * G + self.beta * state.m
         return state._replace(x=state.x - step.eta * direction)
 
@@ -124,14 +119,10 @@ class Mime:
         m = (1 - self.beta) * state.c + self.beta * state.m
         return state._replace(x=spread(server[..., 0, :], state.x), server=server, m=m)
 
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
-
 
 def theory(facts: Facts, options: Options) -> Schedule:
     """Return FedAvg's shape over eta_g, at most 1/(4 L I eta_g): the drift's stability."""
-    n = Round(0, participation=options["participation"]).active(facts.K)
+    n = active(options["participation"], facts.K)
     eta_g = options["server_step"]
     return capped(facts, 1 / (4 * facts.L * facts.I * eta_g), n, 1 / eta_g)
 

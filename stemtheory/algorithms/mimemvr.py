@@ -19,7 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Chances, Round, Step, spread
+from stemtheory.algorithms.base import Chance, Chances, Step, spread
+from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import (
     PARTICIPATION,
     SERVER_STEP,
@@ -55,17 +56,26 @@ class MimeMvr:
     server_step: float = 1.0
     participation: float = 1.0
 
-    initial_batch = False
-    gradients_per_step = 2
-    vectors_per_round = 2
-    exchanges_per_round = 2
-    initial_vectors = 0
+    @property
+    def costs(self) -> Costs:
+        """x_r and m down, and x_{r-1} to workers that may not know it; a pass at each point.
+
+        The workers wait for m before their first step.
+        """
+        return Costs(
+            gradients=2,
+            vectors_up=2,
+            vectors_down=2,
+            exchanges=2,
+            passes=1,
+            participation=self.participation,
+            stale=1,
+        )
 
     @property
-    def round(self) -> Round:
-        """x_r and m down, and x_{r-1} to workers that may not know it; a pass at each of them."""
-        share = self.participation
-        return Round(2, passes=1, participation=share, stale=1, chances=sampled(share))
+    def chances(self) -> tuple[Chance, ...]:
+        """Who takes part."""
+        return sampled(self.participation)
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> MimeMvrState:
         """Return the state at t = 1."""
@@ -86,7 +96,7 @@ class MimeMvr:
         self, problem: Problem, state: MimeMvrState, step: Step, minibatch: Any
     ) -> MimeMvrState:
         """Return y_k - eta (g_k(y_k) + (1 - a) (m_r - g_k(x_r)))."""
-        known = state.m - problem.sample(state.there, minibatch)
+        known = state.m - problem.combine(state.there, minibatch)
         direction = problem.stochastic_gradient(state.x, minibatch) + (1 - step.a) * known
         return state._replace(x=state.x - step.eta * direction)
 
@@ -95,10 +105,6 @@ class MimeMvr:
         change = server_mean(state.x - state.server, state.weight)
         server = state.server + self.server_step * change
         return state._replace(x=spread(server[..., 0, :], state.x), server=server)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
 
 
 def theory(facts: Facts, options: Options) -> Schedule:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms.base import Chance, Chances, Round, average
+from stemtheory.algorithms.base import Chance, Chances, average
+from stemtheory.algorithms.costs import active
 from stemtheory.runtime import Floats
 
 PURPOSE = "participation"
@@ -29,7 +30,7 @@ def weights(uniforms: Floats, participation: float) -> Floats:
     Every set of n workers is equally likely, so the weighted mean over the workers is unbiased.
     """
     K = uniforms.shape[-1]
-    n = Round(0, participation=participation).active(K)
+    n = active(participation, K)
     rank = uniforms.argsort(axis=-1).argsort(axis=-1)
     return np.asarray((rank < n)[..., None] * (K / n))
 

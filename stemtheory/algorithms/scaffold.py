@@ -20,7 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Chances, Round, Step, spread
+from stemtheory.algorithms.base import Chance, Chances, Step, spread
+from stemtheory.algorithms.costs import Costs, active
 from stemtheory.algorithms.entry import (
     PARTICIPATION,
     SERVER_STEP,
@@ -57,18 +58,16 @@ class Scaffold:
     server_step: float = 1.0
     participation: float = 1.0
 
-    initial_batch = False
-    gradients_per_step = 1
-    vectors_per_round = 2
-    exchanges_per_round = 1
-    initial_vectors = 0
+    @property
+    def costs(self) -> Costs:
+        """x and c each way; option I computes a full local gradient a round."""
+        passes = 1 if self.option == "I" else 0
+        return Costs(vectors_up=2, vectors_down=2, passes=passes, participation=self.participation)
 
     @property
-    def round(self) -> Round:
-        """Two vectors each way; option I computes a full local gradient a round."""
-        passes = 1 if self.option == "I" else 0
-        share = self.participation
-        return Round(2, passes=passes, participation=share, chances=sampled(share))
+    def chances(self) -> tuple[Chance, ...]:
+        """Who takes part."""
+        return sampled(self.participation)
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> ScaffoldState:
         """Return the state at t = 1, with all control variates 0."""
@@ -108,10 +107,6 @@ class Scaffold:
         change = server_mean(state.x - state.server, state.weight)
         return state.server + self.server_step * change
 
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
-
 
 def build(options: Options) -> Scaffold:
     """Return SCAFFOLD with the given options."""
@@ -120,7 +115,7 @@ def build(options: Options) -> Scaffold:
 
 def theory(facts: Facts, options: Options) -> Schedule:
     """Return eta <= (n/K)^{2/3} / (24 L I eta_g), and below it FedAvg's shape over eta_g."""
-    n = Round(0, participation=options["participation"]).active(facts.K)
+    n = active(options["participation"], facts.K)
     eta_g = options["server_step"]
     cap = (n / facts.K) ** (2 / 3) / (24 * facts.L * facts.I * eta_g)
     return capped(facts, cap, n, 1 / eta_g)

@@ -16,7 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Chances, Round, Step, spread
+from stemtheory.algorithms.base import Chances, Step, spread
+from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, below_one, capped, positive
 from stemtheory.algorithms.participation import server_mean
 from stemtheory.oracles import Problem
@@ -39,12 +40,8 @@ class SlowMo:
     alpha: float = 1.0
     beta: float = 0.5
 
-    initial_batch = False
-    gradients_per_step = 1
-    vectors_per_round = 1
-    exchanges_per_round = 1
-    initial_vectors = 0
-    round = Round(1)
+    costs = Costs()
+    chances = ()
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> SlowMoState:
         """Return the state at t = 1, without momentum."""
@@ -69,10 +66,6 @@ class SlowMo:
         u = self.beta * state.u + server_mean(state.server - state.x, None) / state.eta
         server = state.server - self.alpha * state.eta * u
         return SlowMoState(spread(server[..., 0, :], state.x), server, u, state.eta)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
 
 
 def theory(facts: Facts, options: Options) -> Schedule:

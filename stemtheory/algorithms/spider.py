@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
+from stemtheory.algorithms.base import Chances, Step, mean_over_workers, spread
+from stemtheory.algorithms.costs import Costs, Minibatches
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, positive
 from stemtheory.oracles import Problem
 from stemtheory.runtime import whole
@@ -44,21 +45,21 @@ class Spider:
     factor: int = 16
     reach: float | None = None
 
-    initial_batch = True
-    gradients_per_step = 2
-    vectors_per_round = 1
-    exchanges_per_round = 1
-    initial_vectors = 1
+    chances = ()
 
     @property
-    def round(self) -> Round:
-        """v up, its mean down; a restart needs one point only."""
-        return Round(1, fresh=lambda t, I: t % self.period == 0)
+    def costs(self) -> Costs:
+        """v up, its mean down; a restart is one gradient at each of ``factor`` b samples."""
+        period = self.period
+        restart = Minibatches(self.factor, gradients=1, first=period, every=period)
+        return Costs(
+            gradients=2, initial_batch=True, initial_vectors=1, unusual=lambda I: (restart,)
+        )
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> SpiderState:
         """Return the state at t = 1: v_1 is the mean over workers of a batch of B samples."""
         here = problem.evaluate(x)
-        return SpiderState(x, spread(mean_over_workers(problem.sample(here, minibatch)), x), here)
+        return SpiderState(x, spread(mean_over_workers(problem.combine(here, minibatch)), x), here)
 
     def start_round(
         self, problem: Problem, state: SpiderState, step: Step, chance: Chances
@@ -73,9 +74,9 @@ class Spider:
         x = state.x - self.length(state.v, step.eta) * state.v
         here = problem.evaluate(x)
         if step.t % self.period == 0:
-            return SpiderState(x, problem.sample(here, minibatch), here)
-        v = state.v - problem.sample(state.there, minibatch)
-        return SpiderState(x, v + problem.sample(here, minibatch), here)
+            return SpiderState(x, problem.combine(here, minibatch), here)
+        v = state.v - problem.combine(state.there, minibatch)
+        return SpiderState(x, v + problem.combine(here, minibatch), here)
 
     def length(self, v: Any, eta: float) -> Any:
         """Return the step: eta, or less where eta ||v|| is above ``reach``."""
@@ -87,10 +88,6 @@ class Spider:
     def synchronise(self, problem: Problem, state: SpiderState) -> SpiderState:
         """Return the state with v averaged; x is common already."""
         return state._replace(v=spread(mean_over_workers(state.v), state.v))
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return ``factor`` at a restart, else 1."""
-        return self.factor if t % self.period == 0 else 1
 
 
 def build(options: Options) -> Spider:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Step, mean_over_workers, spread
+from stemtheory.algorithms.costs import Costs, Minibatches
 from stemtheory.algorithms.entry import Entry, Option, Options, named
 from stemtheory.oracles import Problem
 from stemtheory.runtime import whole
@@ -59,20 +60,39 @@ class Stem:
     sync: str = "literal"
     sync_batch: int = 1
 
-    initial_batch = True
-    gradients_per_step = 2
-    vectors_per_round = 2
-    initial_vectors = 1
+    @property
+    def averages_first(self) -> bool:
+        """Whether x is averaged before d is computed, at the mean."""
+        return self.sync in ("average-first", "average-both")
 
     @property
-    def exchanges_per_round(self) -> int:
-        """Two where x must be averaged before d can be computed, else one."""
-        return 2 if self.sync in ("average-first", "average-both") else 1
+    def costs(self) -> Costs:
+        """Two gradients a sample; x and d each way, one after the other where x comes first."""
+        return Costs(
+            gradients=2,
+            vectors_up=2,
+            vectors_down=2,
+            exchanges=2 if self.averages_first else 1,
+            initial_batch=True,
+            initial_vectors=1,
+            unusual=self.jumps,
+        )
+
+    def jumps(self, I: int) -> tuple[Minibatches, ...]:
+        """Return the minibatches of m b: estimates whose two points are not one local step apart.
+
+        They are computed at t = tbar_s = sI + 1, s >= 1, where the own point stays (literal), and
+        at t = sI where x is averaged first. I = 1 has no jump.
+        """
+        if self.sync_batch == 1 or I == 1:
+            return ()
+        first = I if self.averages_first else I + 1
+        return (Minibatches(self.sync_batch, gradients=2, first=first, every=I),)
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> StemState:
         """Return the state at t = 1: d_1 is the mean over workers of a batch of B samples."""
         here = problem.evaluate(x)
-        d = mean_over_workers(problem.sample(here, minibatch))
+        d = mean_over_workers(problem.combine(here, minibatch))
         return StemState(x, spread(d, x), here)
 
     def local_step(
@@ -81,14 +101,14 @@ class Stem:
         """Return x_{t+1} and d_{t+1}; at a synchronisation x_{t+1} may be averaged first."""
         x = state.x - step.eta * state.d
         previous = state.previous
-        if step.synchronises and self.exchanges_per_round == 2:
+        if step.synchronises and self.averages_first:
             if self.sync == "average-both":
                 previous = problem.evaluate(spread(mean_over_workers(state.x), x))
             x = spread(mean_over_workers(x), x)
         here = problem.evaluate(x)
-        d = state.d - problem.sample(previous, minibatch)
+        d = state.d - problem.combine(previous, minibatch)
         d *= 1 - step.a
-        d += problem.sample(here, minibatch)
+        d += problem.combine(here, minibatch)
         return StemState(x, d, here)
 
     def synchronise(self, problem: Problem, state: StemState) -> StemState:
@@ -97,18 +117,6 @@ class Stem:
         d = spread(mean_over_workers(state.d), state.d)
         previous = problem.evaluate(x) if self.sync == "overwrite" else state.previous
         return StemState(x, d, previous)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return m at the jump: the estimate whose two points are not one local step apart.
-
-        It is computed at t = tbar_s = sI + 1, s >= 1, where the own point stays (literal), and at
-        t = sI where x is averaged first. I = 1 has no jump.
-        """
-        if self.sync_batch == 1 or I == 1:
-            return 1
-        if self.exchanges_per_round == 2:
-            return self.sync_batch if t % I == 0 else 1
-        return self.sync_batch if t > I and t % I == 1 else 1
 
 
 def build(options: Options) -> Stem:

@@ -19,7 +19,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Chances, Round, Step, mean_over_workers, spread
+from stemtheory.algorithms.base import Chances, Step, mean_over_workers, spread
+from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import Entry, Facts, Option, Options, capped
 from stemtheory.oracles import Problem
 from stemtheory.runtime import truth
@@ -40,20 +41,12 @@ class VrlSgd:
 
     warm_up: bool = False
 
-    gradients_per_step = 1
-    vectors_per_round = 1
-    exchanges_per_round = 1
-    round = Round(1)
+    chances = ()
 
     @property
-    def initial_batch(self) -> bool:
-        """Whether B samples are drawn at x_1: for the first period of the warm-up."""
-        return self.warm_up
-
-    @property
-    def initial_vectors(self) -> int:
-        """The x_k that are averaged at the end of that period."""
-        return 1 if self.warm_up else 0
+    def costs(self) -> Costs:
+        """FedAvg's; the first period of the warm-up takes B samples and averages the x_k."""
+        return Costs(initial_batch=self.warm_up, initial_vectors=int(self.warm_up))
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> VrlState:
         """Return the state at t = 1: without drift, or behind a period of one step."""
@@ -79,10 +72,6 @@ class VrlSgd:
         """Return the mean of the x_k, and the drifts renewed."""
         mean = spread(mean_over_workers(state.x), state.x)
         return state._replace(x=mean, v=state.v + (mean - state.x) / state.travel)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
 
 
 def theory(facts: Facts, options: Options) -> Schedule:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from stemtheory.algorithms import ALGORITHMS
 from stemtheory.bounds.fedavg import FEDAVG_BOUNDS
 from stemtheory.bounds.formulas import BoundFormula, Premise, Setting
 from stemtheory.bounds.inversion import first_fixed, first_on_curve
@@ -206,10 +207,9 @@ def samples_per_worker(algorithm: str, setting: Setting) -> float:
     Paper: Def: ComputationComplexity.
     """
     s = setting
-    if algorithm == "fedavg":
-        return s.b * s.T
-    jumps = s.T / s.I - 1
-    return s.initial_batch + 2 * s.b * s.T + 2 * (s.sync_batch - 1) * s.b * jumps
+    options = {"sync_batch": s.sync_batch} if algorithm == "stem" else {}
+    costs = ALGORITHMS[algorithm].make(options).costs
+    return costs.counts(s.T, b=s.b, I=s.I, B=s.initial_batch, K=s.K, dim=1).samples_per_worker
 
 
 def _condition(

@@ -141,7 +141,7 @@ def setting_of(run: Run, constants: Constants) -> Setting:
         K=s.K,
         b=s.b,
         I=s.I,
-        B=s.B if run.method.initial_batch else None,
+        B=s.B if run.method.costs.initial_batch else None,
         sync_batch=run.algorithm.settled.get("sync_batch", 1),
         **{name: getattr(constants, name) for name in ("L", "sigma", "zeta", "gap")},
     )

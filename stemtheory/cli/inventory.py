@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory._version import __version__
-from stemtheory.algorithms import ALGORITHMS, Entry, base
+from stemtheory.algorithms import ALGORITHMS, Entry
 from stemtheory.bounds import BOUNDS
 from stemtheory.oracles import catalogue
 from stemtheory.runtime import UsageError, choice, resolve
@@ -93,8 +93,7 @@ def _algorithms() -> Rows:
 
 def _algorithm(entry: Entry) -> dict[str, Any]:
     """Return what an algorithm costs with its default options, needs and promises."""
-    made = entry.make()
-    cost = base.declared(made)
+    costs = entry.make().costs
     return {
         "name": entry.name,
         "summary": entry.summary,
@@ -105,10 +104,10 @@ def _algorithm(entry: Entry) -> dict[str, Any]:
         "table1": entry.row,
         "footnote": entry.footnote,
         "options": {name: option.text for name, option in entry.options.items()},
-        "gradients_per_step": made.gradients_per_step,
-        "full_gradients_per_round": cost.passes,
-        "vectors_up": made.vectors_per_round,
-        "vectors_down": cost.vectors_down,
+        "gradients_per_step": costs.gradients,
+        "full_gradients_per_round": costs.passes,
+        "vectors_up": costs.vectors_up,
+        "vectors_down": costs.vectors_down,
     }
 
 

@@ -120,7 +120,7 @@ class ImageProblem:
         """Return x: without a minibatch there is nothing to compute."""
         return x
 
-    def sample(self, evaluation: Any, minibatch: Any) -> Any:
+    def combine(self, evaluation: Any, minibatch: Any) -> Any:
         """Return the minibatch gradients, shape [..., K, dim].
 
         ``minibatch`` lists images, or is one that was gathered already.
@@ -139,7 +139,7 @@ class ImageProblem:
 
     def stochastic_gradient(self, x: Any, minibatch: Any) -> Any:
         """Return the minibatch gradients at x, shape [..., K, dim]."""
-        return self.sample(x, minibatch)
+        return self.combine(x, minibatch)
 
     def gather(self, minibatch: Any) -> Gathered:
         """Return the minibatch [..., K, b] read once, for evaluations at any number of points."""
@@ -149,7 +149,7 @@ class ImageProblem:
     def gradient(self, x: Any) -> Any:
         """Return grad f^(k)(x_k) for every worker, over all of its images: [..., K, dim]."""
         n = self.size
-        return self.sample(x, self.xp.broadcast_to(self.xp.arange(n), (*x.shape[:-1], n)))
+        return self.combine(x, self.xp.broadcast_to(self.xp.arange(n), (*x.shape[:-1], n)))
 
     def full_gradient(self, x: Any) -> Any:
         """Return grad f(x) over all images of all workers: [..., dim] to the same."""
@@ -241,7 +241,7 @@ class ImageProblem:
 
     def _bare(self, x: Any, lists: Any) -> Any:
         """Return minibatch gradients without the regulariser's."""
-        return replace(self, alpha=0.0).sample(x, lists)
+        return replace(self, alpha=0.0).combine(x, lists)
 
     def _over_all(self, row: Any) -> Any:
         """Return the gradient at one point over all images of all workers."""

@@ -30,7 +30,15 @@ from typing import Any, cast
 import numpy as np
 
 from stemtheory._version import __version__
-from stemtheory.algorithms import ALGORITHMS, Algorithm, Step, System, mean_iterate
+from stemtheory.algorithms import (
+    ALGORITHMS,
+    Algorithm,
+    Step,
+    System,
+    choices_of,
+    full_pass,
+    mean_iterate,
+)
 from stemtheory.images.estimates import along
 from stemtheory.images.problem import ImageProblem
 from stemtheory.images.schedule import History, PerEpoch, Training
@@ -61,7 +69,8 @@ def train(
     Raises
     ------
     UsageError
-        If the checkpoint belongs to another run.
+        If the checkpoint belongs to another run, or the algorithm makes random choices or draws
+        minibatches of another size than b.
     """
     run = _Run(problem, training, threads or os.cpu_count() or 1, chunk, visit)
     name = f"{training.algorithm} on {problem.dials.get('data', problem.name)}"
@@ -119,6 +128,13 @@ class _Run:
     ) -> None:
         self.problem, self.training, self.visit = problem, training, visit
         self.algorithm: Algorithm = ALGORITHMS[training.algorithm].make(options=training.options)
+        unlike = [kind for kind in self.algorithm.costs.unusual(training.I) if kind.size > 1]
+        if choices_of(self.algorithm) or unlike:
+            raise UsageError(
+                f"{training.algorithm} with {dict(training.options)} makes random choices, or draws"
+                " minibatches of another size than b, but image runs have all workers and one b:"
+                " leave that option out, or choose stem, fedavg or scaffold."
+            )
         together = problem.network.chunk * 8 // max(8, training.b) // len(training.seeds)
         size = chunk or max(1, together)
         K = problem.K
@@ -147,7 +163,7 @@ class _Run:
         starts = np.stack([problem.start(seed) for seed in training.seeds])
         x = np.repeat(starts[:, None], problem.K, axis=1).astype(problem.dtype)
         batch = None
-        if self.algorithm.initial_batch:
+        if self.algorithm.costs.initial_batch:
             batch = self._picks(0, 1, training.b * training.I)[0]
         eta = float(training.schedule.eta(1.0))
         self.state = self.algorithm.init(problem, problem.xp.asarray(x), eta, batch)
@@ -226,13 +242,22 @@ class _Run:
 
     def history(self) -> History:
         """Return what was recorded, with what it cost."""
-        training, algorithm = self.training, self.algorithm
-        rounds = np.array(training.due, dtype=np.int64)
-        first = training.b * training.I if algorithm.initial_batch else 0
-        steps = np.asarray(rounds * training.I * float(training.b), dtype=np.float64)
-        gradients = first + algorithm.gradients_per_step * steps
+        b, I, problem = float(self.training.b), self.training.I, self.problem
+        paid = [
+            self.algorithm.costs.counts(
+                number * I, b=b, I=I, B=b * I, K=problem.K, dim=problem.dim,
+                pass_samples=full_pass(problem),
+            )
+            for number in self.training.due
+        ]  # fmt: skip
         return History(
-            rounds, first + steps, gradients, self.loss, self.accuracy, self.grad_sq, self.diverged
+            np.array(self.training.due, dtype=np.int64),
+            np.array([counts.draws_per_worker for counts in paid], dtype=np.float64),
+            np.array([counts.samples_per_worker for counts in paid], dtype=np.float64),
+            self.loss,
+            self.accuracy,
+            self.grad_sq,
+            self.diverged,
         )
 
     # -- checkpoints

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stemtheory.algorithms import ALGORITHMS, Algorithm, Entry, load_algorithm
+from stemtheory.algorithms import ALGORITHMS, Counts, Entry, load_algorithm
 from stemtheory.moments.linear_model import LinearModel, coordinates
 from stemtheory.moments.maps import VARIABLES, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, apply, averages, constant_until
@@ -25,7 +25,6 @@ from stemtheory.runtime import Floats, UsageError, real, whole
 from stemtheory.schedules import Schedule, Theorem
 from stemtheory.simulator import (
     DEFAULT,
-    Counts,
     Run,
     Sizes,
     resolve_schedule,
@@ -126,7 +125,9 @@ def moments(
         sizes=sizes,
         schedule=steps,
         label=max(labels),
-        counts=_counts(method, sizes),
+        counts=method.costs.counts(
+            sizes.T, b=sizes.b, I=sizes.I, B=sizes.B, K=sizes.K, dim=start.size
+        ),
         times=np.array(times, dtype=np.int64),
         running=running,
     )
@@ -248,23 +249,3 @@ def _feasible(schedule: Schedule, T: int) -> None:
             f"T is {T:.3g}, but the steps vary, and at most {MOST_VARYING:.0e} steps that vary are"
             " followed: give a smaller T, or a b and I with constant steps (nu gives them)."
         )
-
-
-def _counts(method: Algorithm, sizes: Sizes) -> Counts:
-    """What the run costs; the jumps are counted on one round and on the first."""
-    I, rounds = sizes.I, sizes.T // sizes.I
-    factors = [
-        sum(method.batch_factor(t, I) for t in {r * I + 1, (r + 1) * I}) - len({1, I})
-        for r in (0, 1)
-    ]
-    steps = sizes.T + factors[0] + (rounds - 1) * factors[1]
-    first = sizes.B if method.initial_batch else 0.0
-    vectors = method.vectors_per_round * rounds + method.initial_vectors
-    return Counts(
-        samples_per_worker=first + method.gradients_per_step * sizes.b * steps,
-        draws_per_worker=first + sizes.b * steps,
-        rounds=rounds,
-        exchanges=method.exchanges_per_round * rounds + min(method.initial_vectors, 1),
-        vectors_up=vectors,
-        vectors_down=vectors,
-    )

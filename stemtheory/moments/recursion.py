@@ -76,7 +76,7 @@ class ConstantRun:
     def step(self, t: int) -> Floats:
         """Return the increment of iteration t, which may synchronise or draw m b samples."""
         r = self.recursion
-        factor = r.algorithm.batch_factor(t, self.I)
+        factor = int(r.algorithm.costs.batch_factors(t, 1, self.I)[0])
         kind = r.synchronisation if t % self.I == 0 else r.local
         return kind.increment(self.eta, self.a, factor * np.asarray(self.b, dtype=np.float64))
 
@@ -169,7 +169,7 @@ def _follow(
         steps = np.arange(t + 1, min(stop, t + CHUNK) + 1)
         at = steps.astype(np.float64)
         eta, a = schedule.eta(at), schedule.momentum(at + 1)
-        samples = b * np.array([r.algorithm.batch_factor(int(s), I) for s in steps])
+        samples = b * r.algorithm.costs.batch_factors(t + 1, len(steps), I)
         increments = r.local.increment(eta, a, samples)
         ends = steps % I == 0
         increments[ends] = r.synchronisation.increment(eta[ends], a[ends], samples[ends])

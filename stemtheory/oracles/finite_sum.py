@@ -148,13 +148,13 @@ class FiniteSum:
     def full_gradient(self, x: Any) -> Any:
         """Return grad f(x): shape [..., dim]; the pushes add up to zero over the workers."""
         z = self.stretch * x
-        pull = self._combine(self.model.slope(self._margins(z)) / self.size)
+        pull = self._weighted(self.model.slope(self._margins(z)) / self.size)
         return pull + self._penalty_slope(z)
 
     def gradient(self, x: Any) -> Any:
         """Return grad f^(k)(x_k) for every worker: shape [..., K, dim]."""
         slopes, rest = self.evaluate(x)
-        return self._combine(slopes / self.size) + rest
+        return self._weighted(slopes / self.size) + rest
 
     def evaluate(self, x: Any) -> tuple[Any, Any]:
         """Return (ell' of every margin, [..., K, N]; what no sampling touches, [..., K, dim])."""
@@ -187,15 +187,15 @@ class FiniteSum:
         xi += dtype.type(1 / self.size)
         return xi
 
-    def sample(self, evaluation: tuple[Any, Any], minibatch: Any) -> Any:
+    def combine(self, evaluation: tuple[Any, Any], minibatch: Any) -> Any:
         """Return the minibatch gradients: the summands' gradients, weighted."""
         slopes, rest = evaluation
         weighted = slopes * minibatch if self.noisy else slopes / self.size
-        return self._combine(weighted) + rest
+        return self._weighted(weighted) + rest
 
     def stochastic_gradient(self, x: Any, minibatch: Any) -> Any:
         """Return the minibatch gradients at x, shape [..., K, dim]."""
-        return self.sample(self.evaluate(x), minibatch)
+        return self.combine(self.evaluate(x), minibatch)
 
     def noise_variance(self, x: Any) -> Any:
         """Return E||noise||^2 of one sample per worker at x: shape [..., K]."""
@@ -211,7 +211,7 @@ class FiniteSum:
             return 0 * q.sum(axis=-1)
         square = (self.rows * self.rows).sum(axis=-1)
         second = (self.height * self.stretch) ** 2 * (q * q * square).mean(axis=-1)
-        mean = self._combine(q / self.size)
+        mean = self._weighted(q / self.size)
         return np.maximum(second - (mean * mean).sum(axis=-1), 0)
 
     def constants(self, start: Floats | None = None) -> Constants:
@@ -232,7 +232,7 @@ class FiniteSum:
         """
         return (z[..., None, :] @ self.rows.T)[..., 0, :]
 
-    def _combine(self, weights: Any) -> Any:
+    def _weighted(self, weights: Any) -> Any:
         """Return s r sum_i weights_i a_i: shape [..., N] to [..., dim]."""
         total = (weights[..., None, :] @ self.rows)[..., 0, :]
         return self.height * self.stretch * total

@@ -1,7 +1,7 @@
 """What a problem is: a loss, its gradient oracle, and the constants the theorems speak of.
 
 A problem evaluates its oracle at a point once (``evaluate``) and combines the result with a
-minibatch (``sample``): the same minibatch can be used at two points, which is what makes the
+minibatch (``combine``): the same minibatch can be used at two points, which is what makes the
 two-sided momentum of STEM work, and a point is never evaluated twice.
 
 Paper: eq. (Eq: Problem), Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unbiased_Var_Grad).
@@ -103,9 +103,9 @@ class Problem(Protocol):
         """Return minibatches of b samples for every leading index: shape [*shape, K, ...]."""
 
     def evaluate(self, x: Any) -> Any:
-        """Return all that ``sample`` needs to know of the points x, shape [..., K, dim]."""
+        """Return all that ``combine`` needs to know of the points x, shape [..., K, dim]."""
 
-    def sample(self, evaluation: Any, minibatch: Any) -> Any:
+    def combine(self, evaluation: Any, minibatch: Any) -> Any:
         """Return the minibatch gradients, shape [..., K, dim], at the points evaluated."""
 
     def stochastic_gradient(self, x: Any, minibatch: Any) -> Any:

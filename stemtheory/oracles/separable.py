@@ -151,7 +151,7 @@ class Separable:
             xi *= dtype.type(1 / math.sqrt(b))
         return xi
 
-    def sample(self, evaluation: tuple[Any, ...], minibatch: Any) -> Any:
+    def combine(self, evaluation: tuple[Any, ...], minibatch: Any) -> Any:
         """Return the minibatch gradients: gradient + sum_m xi_m n_m."""
         total = evaluation[0]
         for m, n in enumerate(evaluation[1:]):
@@ -160,7 +160,7 @@ class Separable:
 
     def stochastic_gradient(self, x: Any, minibatch: Any) -> Any:
         """Return the minibatch gradients at x, shape [..., K, dim]."""
-        return self.sample(self.evaluate(x), minibatch)
+        return self.combine(self.evaluate(x), minibatch)
 
     def noise_variance(self, x: Any) -> Any:
         """Return E||noise||^2 of one sample per worker at x: shape [..., K]."""

@@ -1,5 +1,6 @@
 """From a checked run to a trace: sizes, engines, what was measured and what it cost."""
 
+from stemtheory.algorithms import Counts
 from stemtheory.simulator.array_engine import ARRAY_BYTES, Plan
 from stemtheory.simulator.choices import (
     COMMON_DIALS,
@@ -25,4 +26,4 @@ from stemtheory.simulator.run import DTYPES, ENGINES, NOISE_SOURCES, Margin, Run
 from stemtheory.simulator.simulation import simulate
 from stemtheory.simulator.sizes import Sizes, refuse_nu_beside, resolve_schedule, resolve_sizes
 from stemtheory.simulator.stepwise import Draw, gaussian_draw, walk
-from stemtheory.simulator.trace import Circumstances, Counts, Trace
+from stemtheory.simulator.trace import Circumstances, Trace

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms import Chances, Step, System, declared, mean_iterate, mean_over_workers
+from stemtheory.algorithms import Chances, Step, System, choices_of, mean_iterate, mean_over_workers
 from stemtheory.runtime import (
     PURPOSES,
     REPLICATE_BLOCK,
@@ -30,9 +29,9 @@ from stemtheory.runtime import (
     is_out_of_memory,
     numpy_backend,
 )
-from stemtheory.simulator.plan import Meter, Plan, Rows
+from stemtheory.simulator.plan import Plan, Rows, longest
 
-__all__ = ["Meter", "Plan", "Rows", "run_plan"]
+__all__ = ["Plan", "Rows", "run_plan"]
 
 ARRAY_BYTES = 128 * 1024  # an array this size stays in the second-level cache with its fellows
 NOISE_BYTES = 512 * 1024
@@ -58,16 +57,15 @@ def run_plan(plan: Plan, replicates: int, threads: int | None = None) -> Rows:
     parts = [rows for several in found for rows in several]
     names = ("total", "last", "best", "diverged_at", "series", "running")
     joined = {name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in names}
-    return Rows(**joined, meter=_joined(parts))
+    return Rows(**joined, silent=_silent(parts, plan.sizes.T))
 
 
-def _joined(parts: list[Rows]) -> Meter:
-    """Return one meter: a group that diverged stops early, and those that went on count for all."""
-    longest = max((p.meter for p in parts), key=lambda meter: meter.draws)
-    whole = [p for p in parts if p.meter.draws == longest.draws]
+def _silent(parts: list[Rows], T: int) -> float:
+    """Return the silent rounds: a group that diverged stops early, the longest count for all."""
+    lengths = [longest(p.diverged_at, T) for p in parts]
+    whole = [p for p, t in zip(parts, lengths, strict=True) if t == max(lengths)]
     counts = [len(p.last) for p in whole]
-    silent = sum(p.meter.silent * n for p, n in zip(whole, counts, strict=True)) / sum(counts)
-    return replace(longest, silent=silent)
+    return sum(p.silent * n for p, n in zip(whole, counts, strict=True)) / sum(counts)
 
 
 def group_blocks(plan: Plan, sizes: list[int]) -> list[tuple[int, list[int]]]:
@@ -122,12 +120,10 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
     """Run the replicate blocks ``first``, ``first + 1``, ... together, all T iterations."""
     streams = _Streams(plan, first, sizes)
     units = [_Unit(plan, part) for part in _parts(plan, sizes[0], most)]
-    T, record, cost = plan.sizes.T, plan.record, declared(plan.algorithm)
-    rows, meter = _Accumulator(len(sizes) * sizes[0], T, record), Meter()
+    T, coin, silent = plan.sizes.T, None, 0.0
+    rows = _Accumulator(len(sizes) * sizes[0], T, plan.record)
     with plan.backend.quiet():
         initial = streams.initial()
-        if plan.algorithm.initial_batch:
-            meter.step(1, plan.sizes.B)
         eta_1 = float(plan.schedule.eta(1.0))
         for unit in units:
             unit.begin(initial, len(sizes), eta_1)
@@ -136,14 +132,15 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
             steps = _steps(plan, t0, min(span, T + 1 - t0))
             noise, chances = streams.steps(steps), streams.chances(steps)
             measured = [unit.advance(steps, noise, chances) for unit in units]
-            for step, chance in zip(steps, chances, strict=True):
-                meter.iteration(plan, cost, step)
-                if "coin" in chance:
-                    meter.silent += 1 - float(chance["coin"].mean())
             rows.add(np.concatenate(measured, axis=-1).reshape(len(steps), -1), t0)
+            end = longest(rows.diverged_at, T)
+            for step, chance in zip(steps, chances, strict=True):
+                coin = chance.get("coin", coin)
+                if step.synchronises and coin is not None and step.t <= end:
+                    silent += 1 - float(coin.mean())
             if rows.all_diverged or plan.stop.is_set():
                 break
-    return rows.finish(meter)
+    return rows.finish(silent)
 
 
 class _Unit:
@@ -200,7 +197,7 @@ class _Streams:
         self.plan, self.count, self.size = plan, len(sizes), sizes[0]
         self.first = first
         self.generators = self._open("steps")
-        self.choices = declared(plan.algorithm).chances
+        self.choices = choices_of(plan.algorithm)
         on_host = numpy_backend("choices of a round").generator
         self.uniforms = {c.purpose: self._open(c.purpose, on_host) for c in self.choices}
         self.jumps: list[Any] = []  # opened at the first jump: a device generator takes memory
@@ -234,7 +231,7 @@ class _Streams:
 
     def initial(self) -> Any:
         """Return the minibatch of B samples at x_1, shape [blocks, replicates, ...]."""
-        if not (self.plan.problem.noisy and self.plan.algorithm.initial_batch):
+        if not (self.plan.problem.noisy and self.plan.algorithm.costs.initial_batch):
             return self._empty()
         return self._draw(self._open("initial"), 1, self.plan.sizes.B)[0]
 
@@ -244,7 +241,8 @@ class _Streams:
             empty = self._empty()
             return [empty] * len(steps)
         noise = self._draw(self.generators, len(steps), self.plan.sizes.b, steps[0].t)
-        factors = [self.plan.algorithm.batch_factor(s.t, self.plan.sizes.I) for s in steps]
+        costs, I = self.plan.algorithm.costs, self.plan.sizes.I
+        factors = costs.batch_factors(steps[0].t, len(steps), I).tolist()
         if max(factors) == 1:
             return noise
         self.jumps = self.jumps or self._open("jump")
@@ -308,7 +306,7 @@ class _Accumulator:
         self.series[due] = values[times - t0]
         self.running[due] = sums[times - t0] / times[:, None]
 
-    def finish(self, meter: Meter) -> Rows:
+    def finish(self, silent: float) -> Rows:
         """Return the averages; a diverged replicate is NaN, whatever was finite before."""
         lost = self.diverged_at > 0
         average = np.where(lost, np.nan, self.total / self.T)
@@ -319,7 +317,7 @@ class _Accumulator:
             self.diverged_at,
             self.series,
             self.running,
-            meter,
+            silent,
         )
 
 

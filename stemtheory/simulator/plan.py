@@ -1,4 +1,4 @@
-"""What an engine is given and gives back: a checked plan, measured rows, and a meter of costs.
+"""What an engine is given and gives back: a checked plan, and measured rows.
 
 Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms import Algorithm, Round, Step
+from stemtheory.algorithms import Algorithm, full_pass
 from stemtheory.oracles import Problem, Separable
 from stemtheory.runtime import Backend, Floats, Ints, NoiseKey, UsageError, numpy_backend
 from stemtheory.schedules import Schedule
@@ -68,8 +68,7 @@ class Plan:
             dtype=dtype,
             record=record,
             per_sample=_per_sample(numerics, sizes, problem),
-            # N of a finite sum
-            pass_samples=float(problem.size) if hasattr(problem, "size") else None,
+            pass_samples=full_pass(problem),
             philox=_philox(numerics, problem),
         )
 
@@ -102,7 +101,10 @@ def _per_sample(numerics: Numerics, sizes: Sizes, problem: Problem) -> bool:
 
 @dataclass
 class Rows:
-    """What one group measured: arrays whose last axis is its replicates."""
+    """What one group measured: arrays whose last axis is its replicates.
+
+    ``silent`` is how many rounds ended without communication, in the mean over replicates.
+    """
 
     total: Floats
     last: Floats
@@ -110,35 +112,9 @@ class Rows:
     diverged_at: Ints
     series: Floats
     running: Floats
-    meter: Meter
-
-
-@dataclass
-class Meter:
-    """Counts samples and exchanges as the loop goes; per worker.
-
-    Workers that sit out a round count with 0, so a count is the mean over the workers. ``silent``
-    is how many of the rounds ended without communication, in the mean over replicates.
-    """
-
-    samples: float = 0.0
-    draws: float = 0.0
-    rounds: int = 0
     silent: float = 0.0
 
-    def step(self, gradients: int, samples: float) -> None:
-        """Count one minibatch of ``samples`` at which ``gradients`` gradients are computed."""
-        self.samples += gradients * samples
-        self.draws += samples
 
-    def iteration(self, plan: Plan, cost: Round, step: Step) -> None:
-        """Count iteration t: its minibatch, and the full local gradients of the round it starts."""
-        algorithm, sizes = plan.algorithm, plan.sizes
-        taking_part = cost.active(sizes.K) / sizes.K
-        factor = algorithm.batch_factor(step.t, sizes.I)
-        gradients = cost.gradients_at(step.t, sizes.I, algorithm.gradients_per_step)
-        self.step(gradients, factor * sizes.b * taking_part)
-        self.rounds += step.synchronises
-        if passes := cost.passes_at(step.t, sizes.I, sizes.K):
-            samples = sizes.b * sizes.I if plan.pass_samples is None else plan.pass_samples
-            self.step(1, passes * samples * taking_part)
+def longest(diverged_at: Ints, T: int) -> int:
+    """Return how far the longest replicate got: T, or to where the last of all diverged."""
+    return int(diverged_at.max()) if diverged_at.all() else T

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 
-from stemtheory.algorithms import Algorithm, Entry, load_algorithm
+from stemtheory.algorithms import Algorithm, Counts, Entry, full_pass, load_algorithm
 from stemtheory.oracles import Problem
 from stemtheory.runtime import (
     BACKENDS,
@@ -163,7 +163,7 @@ class Run:
             If they do not.
         """
         made = self.method
-        if B is not None and not made.initial_batch:
+        if B is not None and not made.costs.initial_batch:
             name = self.algorithm.name
             raise UsageError(f"B is {B}, but {name} has no initial batch: leave B out.")
         _ = self.steps  # whatever is wrong with them is said now
@@ -192,6 +192,22 @@ class Run:
         """x_1, shape [dim]."""
         x1 = np.asarray(self.x1, dtype=np.float64)
         return np.broadcast_to(x1, (self.problem.dim,)).copy()
+
+    def costs(self, t: int | None = None) -> Counts:
+        """Return what t iterations cost (T unless given), as a run that stays finite counts it.
+
+        Where a coin decides whether a round communicates, in the mean over the coin.
+        """
+        s, stated = self.sizes, self.method.costs
+        return stated.counts(
+            s.T if t is None else t,
+            b=s.b,
+            I=s.I,
+            B=s.B,
+            K=s.K,
+            dim=self.problem.dim,
+            pass_samples=full_pass(self.problem.load()) if stated.passes else None,
+        )
 
     def bounds(self) -> tuple[Margin, ...]:
         """Return every bound on the algorithm at this run: value, premises, verdict.

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from stemtheory._version import __version__
-from stemtheory.algorithms import Entry, declared
+from stemtheory.algorithms import Counts, Entry
 from stemtheory.oracles import Problem
 from stemtheory.runtime import Backend, Floats, Ints, UsageError, resolve, whole
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
 from stemtheory.simulator.fused import choose, say_slower
-from stemtheory.simulator.plan import Meter, Plan, Rows
+from stemtheory.simulator.plan import Plan, Rows, longest
 from stemtheory.simulator.run import Run
-from stemtheory.simulator.trace import Circumstances, Counts, Trace
+from stemtheory.simulator.trace import Circumstances, Trace
 
 MOST_WORK = 10**16  # worker-coordinate-steps T R K dim: more than a year at 4 ns each
 
@@ -155,7 +155,7 @@ def trace_of(run: Run, plan: Plan, engine: str, rows: Rows) -> Trace:
             dials=dict(problem.dials),
             estimated=bool(getattr(problem, "estimated", False)),
             grad_sq_start=grad_sq_start,
-            first_batch=plan.sizes.B if plan.algorithm.initial_batch else None,
+            first_batch=plan.sizes.B if plan.algorithm.costs.initial_batch else None,
             schedule=plan.schedule.parameters(),
             engine=engine,
             noise_source="philox" if engine == "fused" else run.numerics.noise_source,
@@ -163,7 +163,7 @@ def trace_of(run: Run, plan: Plan, engine: str, rows: Rows) -> Trace:
             device=plan.backend.device,
             version=__version__,
         ),
-        counts=count(plan, rows.meter),
+        counts=count(plan, rows),
         grad_sq=rows.total,
         last=rows.last,
         best=rows.best,
@@ -195,30 +195,16 @@ def record_times(T: int, every: int, at: Sequence[int]) -> Ints:
     return np.array(sorted(t for t in times if t <= T), dtype=np.int64)
 
 
-def count(plan: Plan, meter: Meter) -> Counts:
-    """Return the samples the engine counted and what was exchanged; an initial d costs one more.
-
-    Everything is per worker: where only some take part in a round, the mean over all of them.
-    """
-    algorithm, cost = plan.algorithm, declared(plan.algorithm)
-    K, dim = plan.sizes.K, plan.start.size
-    first, rounds = algorithm.initial_vectors, meter.rounds - meter.silent
-    visits = rounds * cost.active(K) / K
-    up, down = algorithm.vectors_per_round, cost.vectors_down
-    received = down * visits + cost.stale_at(1, K) * max(0, rounds - 1) * cost.active(K) / K
-    floats = up * dim if cost.floats_up is None else cost.floats_up(dim)
-    return Counts(
-        samples_per_worker=meter.samples,
-        draws_per_worker=meter.draws,
-        rounds=_integer(rounds),
-        exchanges=_integer(algorithm.exchanges_per_round * rounds + min(first, 1)),
-        vectors_up=_integer(up * visits + first),
-        vectors_down=_integer(received + first),
-        floats_up=_integer(floats * visits + first * dim),
-        floats_down=_integer((received + first) * dim),
+def count(plan: Plan, rows: Rows) -> Counts:
+    """Return what the algorithm says that so many iterations, and silent rounds, cost."""
+    sizes = plan.sizes
+    return plan.algorithm.costs.counts(
+        longest(rows.diverged_at, sizes.T),
+        b=sizes.b,
+        I=sizes.I,
+        B=sizes.B,
+        K=sizes.K,
+        dim=plan.start.size,
+        pass_samples=plan.pass_samples,
+        silent=rows.silent,
     )
-
-
-def _integer(count: float) -> float:
-    """Return a whole count as an int: means over workers or replicates may not be whole."""
-    return int(count) if float(count).is_integer() else count

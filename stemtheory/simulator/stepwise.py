@@ -68,7 +68,7 @@ def walk(
         if system is not None and (t - 1) % I == 0:
             chance = choices(problem, system, seed, t, replicates)
             state = system.start_round(problem, state, step, chance)
-        minibatch = draw(t, b * algorithm.batch_factor(t, I))
+        minibatch = draw(t, b * int(algorithm.costs.batch_factors(t, 1, I)[0]))
         local = algorithm.local_step(problem, state, step, minibatch)
         after = algorithm.synchronise(problem, local) if step.synchronises else local
         yield Visit(step, minibatch, state, local, after)
@@ -79,7 +79,7 @@ def choices(problem: Problem, algorithm: System, seed: int, t: int, replicates: 
     """Return the random choices of the round that starts at t: a function of (seed, t) alone."""
     key = NoiseKey(seed, problem.dim, problem.K, 0, 0, 0)
     made = {}
-    for c in algorithm.round.chances:
+    for c in algorithm.chances:
         stream = np.random.Generator(np.random.SFC64(key.seed_sequence(t, f"walk {c.purpose}")))
         uniforms = stream.random((replicates, *c.shape(problem.K, problem.dim)))
         made[c.purpose] = np.asarray(c.decide(uniforms), dtype=np.float64)

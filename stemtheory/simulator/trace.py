@@ -14,30 +14,13 @@ from zipfile import BadZipFile
 import numpy as np
 from scipy.special import stdtrit
 
+from stemtheory.algorithms import Counts
 from stemtheory.oracles import Constants
 from stemtheory.runtime import Floats, Ints, UsageError, notebook, write_file
 from stemtheory.simulator.run import Margin, Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What a run cost. ``samples`` are oracle calls, ``draws`` distinct samples; per worker.
-
-    Where only some workers take part in a round, or a round may end without communication, counts
-    are means over the workers and the replicates. A float has 32 bits.
-    """
-
-    samples_per_worker: float
-    draws_per_worker: float
-    rounds: float
-    exchanges: float
-    vectors_up: float
-    vectors_down: float
-    floats_up: float | None = None
-    floats_down: float | None = None
 
 
 @dataclass(frozen=True)

@@ -205,8 +205,10 @@ def test_t11_permuting_workers_changes_nothing(algorithm: Any) -> None:
 def test_sync_batch_is_used_at_the_jump_alone(sync: str, jumps: set[int]) -> None:
     """E1: literal jumps at t = sI + 1, s >= 1; average-first at t = sI."""
     algorithm = Stem(sync, sync_batch=3)
-    assert {t for t in range(1, 13) if algorithm.batch_factor(t, 4) == 3} == jumps
-    assert all(algorithm.batch_factor(t, 1) == 1 for t in range(1, 13))
+    factors = algorithm.costs.batch_factors(1, 12, 4)
+    assert {t for t in range(1, 13) if factors[t - 1] == 3} == jumps
+    assert set(factors) == {1, 3}
+    assert set(algorithm.costs.batch_factors(1, 12, 1)) == {1}
 
 
 def test_alg2_momentum_has_the_index_of_the_paper() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem
-from stemtheory.algorithms.base import Round
+from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.mime import Mime
 from stemtheory.algorithms.mimemvr import MimeMvr
 from stemtheory.simulator.stepwise import gaussian_draw
@@ -59,7 +59,7 @@ class TwoMinibatches(Mime):
 
     def local_step(self, problem: Any, state: Any, step: Any, minibatch: Any) -> Any:
         other = gaussian_draw(problem, seed=9, replicates=2)(step.t, 1.0)
-        G = problem.stochastic_gradient(state.x, minibatch) - problem.sample(state.there, other)
+        G = problem.stochastic_gradient(state.x, minibatch) - problem.combine(state.there, other)
         return state._replace(x=state.x - step.eta * (G + state.c))
 
 
@@ -140,17 +140,20 @@ def test_mvr_declares_the_passes_that_a_sample_of_workers_makes(share: float) ->
     algorithm, counting = MimeMvr(participation=share), Counting()
     run(counting, algorithm, 12, 4)
     assert counting.passes == 5
-    assert sum(algorithm.round.passes_at(t, 4, 4) for t in range(1, 13)) == 5
-    mutant = Round(3, passes=2, participation=share)
-    assert sum(mutant.passes_at(t, 4, 4) for t in range(1, 13)) == 6
+    assert algorithm.costs.passes_until(12, 4, 4) == 5
+    mutant = Costs(passes=2, participation=share)
+    assert mutant.passes_until(12, 4, 4) == 6
 
 
 @pytest.mark.parametrize(("share", "K", "passes"), [(1, 4, 1), (0.9, 4, 1), (0.9, 10, 2)])
 def test_mvr_counts_the_workers_and_not_the_share(share: float, K: int, passes: int) -> None:
     """Where round(share K) = K everybody knows grad_S(x_{r-1}), whatever the share says."""
-    cost = MimeMvr(participation=share).round
-    assert [cost.passes_at(t, 1, K) for t in (1, 2, 3)] == [1, passes, passes]
-    assert [cost.stale_at(number, K) for number in (0, 1, 2)] == [0, passes - 1, passes - 1]
+    costs = MimeMvr(participation=share).costs
+    assert [costs.passes_until(t, 1, K) for t in (0, 1, 2, 3)] == [0, 1, 1 + passes, 1 + 2 * passes]
+    counts = [costs.counts(t, b=1, I=1, B=1, K=K, dim=1) for t in (1, 2, 3)]
+    taking_part = round(share * K) / K
+    received = [c.vectors_down / taking_part for c in counts]
+    assert received == pytest.approx([2, 4 + (passes - 1), 6 + 2 * (passes - 1)])
 
 
 def test_mvr_local_direction() -> None:

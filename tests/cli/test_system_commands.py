@@ -87,7 +87,7 @@ def test_a_run_has_a_first_batch_where_it_draws_one(
     run = ["run", "cosine", name, *worker, "--T", "8", "--b", "2", "--replicates", "2"]
     assert main([*run, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    starts = ALGORITHMS[name].make().initial_batch
+    starts = ALGORITHMS[name].make().costs.initial_batch
     assert (found["B"] is not None) == ("B" not in found["reasons"]) == starts
     assert main(run) == 0
     assert ("B=" in capsys.readouterr().out) == starts

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Step, mean_over_workers, spread
+from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import SERVER_STEP, Entry
 from stemtheory.oracles.problem import Problem
 from stemtheory.schedules.by_name import fedavg_curve
@@ -27,11 +28,7 @@ class ServerStep:
 
     eta_g: float = 1.0
 
-    initial_batch = False
-    gradients_per_step = 1
-    vectors_per_round = 1
-    exchanges_per_round = 1
-    initial_vectors = 0
+    costs = Costs()  # FedAvg's: a gradient a sample, and a vector each way and round
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> State:
         """Return the state at t = 1."""
@@ -47,10 +44,6 @@ class ServerStep:
         change = spread(mean_over_workers(state.x), state.x) - state.start
         x = state.start + self.eta_g * change
         return State(x, x)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """Return 1: every step uses b samples."""
-        return 1
 
 
 ENTRIES = (

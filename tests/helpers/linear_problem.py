@@ -44,13 +44,13 @@ class LinearProblem:
     def draw(self, stream: Any, shape: tuple[int, ...], b: float, dtype: Any) -> Any:
         return stream.standard_normal((*shape, 2, self.K, 1)) / np.sqrt(b)
 
-    def sample(self, evaluation: Any, minibatch: Any) -> Any:
+    def combine(self, evaluation: Any, minibatch: Any) -> Any:
         gradient, slope = evaluation
         noise = minibatch[..., 0, :, :] * slope + minibatch[..., 1, :, :] * self.noise_level
         return gradient + noise
 
     def stochastic_gradient(self, x: Any, minibatch: Any) -> Any:
-        return self.sample(self.evaluate(x), minibatch)
+        return self.combine(self.evaluate(x), minibatch)
 
     def full_gradient(self, x: Any) -> Floats:
         return np.asarray(np.mean(self.curvatures) * x + np.mean(self.offsets))

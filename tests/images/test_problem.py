@@ -126,8 +126,8 @@ class Wrong(ImageProblem):
 
 
 class Biased(Wrong):
-    def sample(self, evaluation: Any, minibatch: Any) -> Any:
-        return super().sample(evaluation, minibatch) * 1.001
+    def combine(self, evaluation: Any, minibatch: Any) -> Any:
+        return super().combine(evaluation, minibatch) * 1.001
 
 
 class Tilted(Wrong):
@@ -166,7 +166,7 @@ def test_one_minibatch_serves_two_points(case: int) -> None:
     batch, kept = problem.gather(lists), lists.copy()
     for point in (x, y):
         np.testing.assert_array_equal(
-            problem.sample(problem.evaluate(point), batch),
+            problem.combine(problem.evaluate(point), batch),
             problem.stochastic_gradient(point, lists),
         )
     np.testing.assert_array_equal(lists, kept)

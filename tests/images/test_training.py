@@ -123,6 +123,22 @@ def test_what_a_run_costs() -> None:
     np.testing.assert_array_equal(fedavg.gradients, fedavg.draws)
     np.testing.assert_array_equal(stem.draws, [6, 18, 30, 42])
     np.testing.assert_array_equal(stem.gradients, [6, 30, 54, 78])
+    passes = train(problem, training("scaffold", options={"option": "I"}))
+    np.testing.assert_array_equal(passes.gradients, [0, 12, 24, 36] + problem.size * stem.rounds)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options"),
+    [
+        ("fedavg", {"participation": 0.5}),
+        ("fedglomo", {"compression": "sparsify"}),
+        ("stem", {"sync_batch": 3}),
+        ("spider", {}),
+    ],
+)
+def test_what_the_loop_does_not_draw_is_refused(algorithm: str, options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="image runs have all workers and one b"):
+        train(toy_problem(0), training(algorithm, options=options))
 
 
 def test_with_a_of_one_and_one_step_stem_is_fedavg() -> None:

@@ -77,8 +77,8 @@ def permuted(problem: Problem, order: list[int]) -> Altered:
     """Return the problem whose worker k is worker order[k] of the given one, noise included."""
     back = list(np.argsort(order))
 
-    def sample(inner: Any, evaluation: Any, minibatch: Any) -> Any:
-        return inner.sample(evaluation, minibatch)[..., order, :]
+    def combine(inner: Any, evaluation: Any, minibatch: Any) -> Any:
+        return inner.combine(evaluation, minibatch)[..., order, :]
 
     def evaluate_there(inner: Any, x: Any) -> Any:
         return inner.evaluate(x[..., back, :])
@@ -86,9 +86,9 @@ def permuted(problem: Problem, order: list[int]) -> Altered:
     return Altered(
         problem,
         evaluate=evaluate_there,
-        sample=sample,
+        combine=combine,
         gradient=lambda inner, x: inner.gradient(x[..., back, :])[..., order, :],
-        stochastic_gradient=lambda inner, x, m: sample(inner, evaluate_there(inner, x), m),
+        stochastic_gradient=lambda inner, x, m: combine(inner, evaluate_there(inner, x), m),
         noise_change=lambda inner, x, y, keep=1.0: inner.noise_change(
             x[..., back, :], y[..., back, :], keep
         )[..., order],
@@ -193,7 +193,7 @@ def rescaled(problem: Problem, s: float, r: float) -> Altered:
         full_gradient=lambda inner, x: s / r * inner.full_gradient(x / r),
         gradient=lambda inner, x: s / r * inner.gradient(x / r),
         evaluate=lambda inner, x: inner.evaluate(x / r),
-        sample=lambda inner, e, m: s / r * inner.sample(e, m),
+        combine=lambda inner, e, m: s / r * inner.combine(e, m),
         stochastic_gradient=lambda inner, x, m: s / r * inner.stochastic_gradient(x / r, m),
         noise_change=change,
         noise_variance=lambda inner, x: (s / r) ** 2 * inner.noise_variance(x / r),

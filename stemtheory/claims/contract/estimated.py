@@ -60,7 +60,7 @@ def _oracle_rows(problem: Any, x: Floats, workers: Floats, scale: float) -> Iter
     """Compare the mean and the variance over all samples with what the problem says of them."""
     here = everyone(x, problem.K)
     singles = np.stack(
-        [problem.sample(here, np.full((problem.K, 1), i)) for i in range(problem.size)]
+        [problem.combine(here, np.full((problem.K, 1), i)) for i in range(problem.size)]
     )
     error = float(np.abs(singles.mean(axis=0) - workers).max()) / scale
     yield limit("unbiased", 1e-12, error, "the mean over every sample of a worker")
@@ -69,8 +69,8 @@ def _oracle_rows(problem: Any, x: Floats, workers: Floats, scale: float) -> Iter
     error = float(np.abs(noise - told).max()) / scale**2
     yield limit("variance", 1e-10, error, "E||noise||^2 over every sample of a worker")
     lists = np.arange(problem.K * 4).reshape(problem.K, 4) % problem.size
-    batch = problem.sample(here, lists)
-    each = np.mean([problem.sample(here, lists[:, i : i + 1]) for i in range(4)], axis=0)
+    batch = problem.combine(here, lists)
+    each = np.mean([problem.combine(here, lists[:, i : i + 1]) for i in range(4)], axis=0)
     error = float(np.abs(batch - each).max()) / scale
     yield limit("batch", 1e-12, error, "a minibatch is the mean of its samples")
 
@@ -79,8 +79,11 @@ def _use_rows(problem: Any, x: Floats, rng: np.random.Generator) -> Iterator[Row
     """Check that a minibatch serves two points unchanged, and that float32 stays float32."""
     lists = problem.draw(rng, (), 3, np.dtype(np.float64))
     kept, here, there = lists.copy(), everyone(x[0], problem.K), everyone(x[1], problem.K)
-    once, batch = problem.gather(lists), (problem.sample(here, lists), problem.sample(there, lists))
-    shared = problem.sample(here, once), problem.sample(there, once)
+    once, batch = (
+        problem.gather(lists),
+        (problem.combine(here, lists), problem.combine(there, lists)),
+    )
+    shared = problem.combine(here, once), problem.combine(there, once)
     same = all(
         np.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(batch, shared, strict=True)
     )
@@ -92,7 +95,7 @@ def _use_rows(problem: Any, x: Floats, rng: np.random.Generator) -> Iterator[Row
     found = (
         single.value(point),
         single.full_gradient(point),
-        single.sample(everyone(point, problem.K), lists),
+        single.combine(everyone(point, problem.K), lists),
     )
     fault = ", ".join(v.dtype.name for v in found if v.dtype != np.float32)
     note = f"float32 came back as {fault}" if fault else "float32 stays float32"

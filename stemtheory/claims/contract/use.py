@@ -37,20 +37,20 @@ def _stream() -> np.random.Generator:
 
 
 def _reuse_fault(problem: Problem) -> str:
-    """Return what is wrong with evaluate and sample, if anything."""
+    """Return what is wrong with evaluate and combine, if anything."""
     x = _stream().standard_normal((3, problem.K, problem.dim))
     minibatch = problem.draw(_stream(), (3,), 2, FLOATS[0])
     again = problem.draw(_stream(), (3,), 2, FLOATS[0])
     if not np.array_equal(minibatch, again):
         return "the same stream gave two different minibatches"
     evaluation = problem.evaluate(x)
-    first = np.array(problem.sample(evaluation, minibatch))
-    if not np.array_equal(first, problem.sample(evaluation, minibatch)):
+    first = np.array(problem.combine(evaluation, minibatch))
+    if not np.array_equal(first, problem.combine(evaluation, minibatch)):
         return "the same evaluation and minibatch gave two different gradients"
     if not np.array_equal(minibatch, again):
-        return "sample changed its minibatch"
+        return "combine changed its minibatch"
     if not np.array_equal(first, problem.stochastic_gradient(x, minibatch)):
-        return "stochastic_gradient differs from sample(evaluate(x), minibatch)"
+        return "stochastic_gradient differs from combine(evaluate(x), minibatch)"
     return ""
 
 
@@ -64,7 +64,7 @@ def dtype_fault(problem: Problem, dtype: np.dtype[Any]) -> str:
         "full_gradient": placed.full_gradient(x),
         "gradient": placed.gradient(x),
         "draw": minibatch,
-        "sample": placed.sample(placed.evaluate(x), minibatch),
+        "combine": placed.combine(placed.evaluate(x), minibatch),
     }
     wrong = [f"{name} in {v.dtype}" for name, v in results.items() if v.dtype != dtype]
     return f"{dtype} came back as {', '.join(wrong)}" if wrong else ""

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stemtheory.algorithms import Stem, StemState, Step
+from stemtheory.algorithms import Costs, Stem, StemState, Step
 from stemtheory.claims.base import Case, dials
 from stemtheory.oracles import Problem
 
@@ -114,15 +114,11 @@ class LeavesOneOut:
     """STEM whose synchronisation hands the means to all workers but the last: a mutant."""
 
     stem: Stem
-    initial_batch = True
-    gradients_per_step = 2
-    vectors_per_round = 2
-    initial_vectors = 1
 
     @property
-    def exchanges_per_round(self) -> int:
+    def costs(self) -> Costs:
         """As STEM's."""
-        return self.stem.exchanges_per_round
+        return self.stem.costs
 
     def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> StemState:
         """Return STEM's first state."""
@@ -140,7 +136,3 @@ class LeavesOneOut:
         x, d = after.x.copy(), after.d.copy()
         x[..., -1, :], d[..., -1, :] = state.x[..., -1, :], state.d[..., -1, :]
         return StemState(x, d, after.previous)
-
-    def batch_factor(self, t: int, I: int) -> int:
-        """As STEM's."""
-        return self.stem.batch_factor(t, I)

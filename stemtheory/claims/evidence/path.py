@@ -160,8 +160,8 @@ class Path:
     @cached_property
     def batch(self) -> Floats:
         """Samples of the minibatch of d_{t+1}, indexed by t: b, or m b at the jump; [T + 2]."""
-        factors = [self.algorithm.batch_factor(t, self.case.I) for t in range(self.T + 2)]
-        return self.case.b * np.array(factors, dtype=float)
+        factors = self.algorithm.costs.batch_factors(0, self.T + 2, self.case.I)
+        return self.case.b * factors.astype(float)
 
     @cached_property
     def noise_power(self) -> Floats:

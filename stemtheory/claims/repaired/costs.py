@@ -54,12 +54,12 @@ def sync_runs(level: str) -> tuple[tuple[SyncRun, ...], ...]:
 def counted(run: SyncRun) -> float:
     """Return a worker's oracle calls after the initial batch, as the simulator counts them.
 
-    Rounds too long to be simulated here take the algorithm's own rule for every minibatch.
+    Rounds too long to be simulated here are counted by the minibatches that would be drawn.
     """
     if run.I > 100:
-        stem = Stem(run.reading, run.m)
-        factors = (stem.batch_factor(t, run.I) for t in range(1, run.rounds * run.I + 1))
-        return float(stem.gradients_per_step * run.b * sum(factors))
+        costs = Stem(run.reading, run.m).costs
+        factors = costs.batch_factors(1, run.rounds * run.I, run.I)
+        return float(costs.gradients * run.b * factors.sum())
     trace = simulate(
         load_problem("quadratic", 2, 1),
         T=run.rounds * run.I,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.algorithms import Stem
 from stemtheory.bounds import Premise
 from stemtheory.claims.base import Case, Compare, Comparison, dials
 from stemtheory.claims.evidence.path import EPS, Path, square
@@ -61,7 +62,7 @@ def jumps(path: Path) -> Any:
     literal: t = tbar_s, s >= 1 (also taken for overwrite); where x is averaged first:
     t = tbar_s - 1.
     """
-    first = path.algorithm.exchanges_per_round == 2
+    first = Stem(path.case.reading).averages_first
     return path.where(path.t, "end" if first else "start")
 
 

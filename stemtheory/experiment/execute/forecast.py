@@ -34,10 +34,11 @@ def weight(cell: Cell) -> float:
 
 
 def samples(cell: Cell) -> float:
-    """Return the oracle calls of a cell over all workers and replicates, near enough to plan by."""
-    stem = cell.run.algorithm.entry.base == "stem"
-    per_worker = cell.B + 2 * cell.b * cell.T if stem else cell.b * cell.T
-    return per_worker * cell.run.problem.K * cell.replicates
+    """Return the oracle calls of a cell over all workers and replicates, as running it counts them.
+
+    A cell with a ``precision`` may do with fewer replicates, one that diverges with fewer steps.
+    """
+    return cell.run.costs().samples_per_worker * cell.run.problem.K * cell.replicates
 
 
 def forecast(cells: Iterable[Cell], jobs: int = 1) -> Forecast:

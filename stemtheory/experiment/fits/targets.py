@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -236,17 +236,12 @@ def _timeless(point: Point) -> bool:
 
 
 def _recorded(point: Point, result: CellResult) -> _Curve:
-    """The running average of one run; what it costs grows linearly along it."""
+    """The running average of one run; from what comes before it, its costs grow linearly."""
     assert result.trace is not None
     at, running = load_trace(result.trace)
     times = np.asarray(at, dtype=np.float64)
-    algorithm = point.cell.run.method
-    before = {
-        "samples": point.cell.B if algorithm.initial_batch else 0.0,
-        "rounds": 0.0,
-        "vectors": 2.0 * algorithm.initial_vectors,
-    }
-    at_end, share = _paid(result), times / point.cell.T
+    before, at_end = _paid(asdict(point.cell.run.costs(0))), _paid(result.facts)
+    share = times / point.cell.T
     costs = {name: first + (at_end[name] - first) * share for name, first in before.items()}
     return _Curve(
         times, running.mean(axis=1), draws(point.cell, running), {"steps": times, **costs}
@@ -260,17 +255,16 @@ def _stacked(drawn: list[Floats]) -> Floats:
 
 
 def _costs(found: list[CellResult], times: Floats) -> dict[str, Floats]:
-    paid = [_paid(result) for result in found]
+    paid = [_paid(result.facts) for result in found]
     return {"steps": times, **{name: np.array([p[name] for p in paid]) for name in COSTS[1:]}}
 
 
-def _paid(result: CellResult) -> dict[str, float]:
-    """Return what a whole run cost one worker; vectors are those sent and received."""
-    facts = result.facts
+def _paid(counts: Mapping[str, Any]) -> dict[str, float]:
+    """Return what one worker paid; vectors are those sent and received."""
     return {
-        "samples": facts["samples_per_worker"],
-        "rounds": facts["rounds"],
-        "vectors": facts["vectors_up"] + facts["vectors_down"],
+        "samples": counts["samples_per_worker"],
+        "rounds": counts["rounds"],
+        "vectors": counts["vectors_up"] + counts["vectors_down"],
     }
 
 

@@ -36,7 +36,7 @@ evaluate: Any = (
     None  # (gradient, n_1, .., n_M) at x: the family's slope, the push, the noise's fields
 )
 slope_at: Any = None  # the family's slope alone, at coordinate j
-sample: Any = None  # gradient + sum_m xi_m n_m of an evaluation
+combine: Any = None  # gradient + sum_m xi_m n_m of an evaluation
 before: Any = None  # the same of the cached one
 remember: Any = None  # caches an evaluation
 fma: Any = None  # a b + c, rounded once
@@ -124,7 +124,7 @@ def stem_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any, 
         x = fma(-eta, S[e + D], S[e])
         here = evaluate(x, P, W, w + i)
         S[e] = x
-        S[e + D] = fma(keep, S[e + D] - before(S, e, Z, i), sample(here, Z, i))
+        S[e + D] = fma(keep, S[e + D] - before(S, e, Z, i), combine(here, Z, i))
         remember(S, e, here)
 
 
@@ -133,7 +133,7 @@ def fedavg_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any
     """x' = x - eta g(x)."""
     for i in range(n):
         here = evaluate(S[s + i], P, W, w + i)
-        S[s + i] = fma(-eta, sample(here, Z, i), S[s + i])
+        S[s + i] = fma(-eta, combine(here, Z, i), S[s + i])
 
 
 @compile_kernel

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms import declared
-from stemtheory.simulator.array_engine import Meter, Plan, Rows
-from stemtheory.simulator.fused.tables import factors
+from stemtheory.simulator.plan import Plan, Rows
 
 
 @dataclass
@@ -35,7 +33,6 @@ class Progress:
     def finish(self, plan: Plan) -> Rows:
         """Return the averages; a diverged replicate is NaN, whatever was finite before."""
         book, lost = self.book, self.book[:, 3] > 0
-        ran = plan.sizes.T if not lost.all() else int(book[:, 3].max())
         return Rows(
             total=np.where(lost, math.nan, book[:, 0] / plan.sizes.T),
             last=np.where(lost, math.nan, book[:, 1]),
@@ -43,21 +40,4 @@ class Progress:
             diverged_at=book[:, 3].astype(np.int64),
             series=self.series.T.copy(),
             running=self.running.T.copy(),
-            meter=_meter(plan, ran),
         )
-
-
-def _meter(plan: Plan, ran: int) -> Meter:
-    """Return the counts of so many iterations."""
-    meter, b = Meter(), plan.sizes.b
-    if plan.algorithm.initial_batch:
-        meter.step(1, plan.sizes.B)
-    samples = ran * b
-    if getattr(plan.algorithm, "sync_batch", 1) > 1:
-        samples = float(factors(plan, 1, ran).sum()) * b
-    meter.step(plan.algorithm.gradients_per_step, samples)
-    meter.rounds = ran // plan.sizes.I
-    passes = declared(plan.algorithm).passes * -(-ran // plan.sizes.I)
-    samples = b * plan.sizes.I if plan.pass_samples is None else plan.pass_samples
-    meter.step(1, passes * samples)
-    return meter

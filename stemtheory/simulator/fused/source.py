@@ -161,7 +161,7 @@ def formula(recipe: Recipe) -> Iterable[str]:
         z = f"Z[z + np.uint64({m}) * ROW]"
         new = f"fma({z}, here[{m + 1}], {new})"
         old = f"fma({z}, S[e + FIELD + np.uint64({m}) * ROW], {old})"
-    yield from _function("sample(here, Z, z)", [f"return {new}"])
+    yield from _function("combine(here, Z, z)", [f"return {new}"])
     yield from _function("before(S, e, Z, z)", [f"return {old}"])
     yield from _function(
         "remember(S, e, here)",

@@ -37,7 +37,7 @@ def tables(plan: Plan, first: int, n: int) -> Tables:
     t = np.arange(first, first + n, dtype=np.float64)
     eta = np.broadcast_to(np.asarray(plan.schedule.eta(t)), n)
     keep = 1 - np.broadcast_to(np.asarray(plan.schedule.momentum(t + 1)), n)
-    factor = factors(plan, first, n)
+    factor = plan.algorithm.costs.batch_factors(first, n, plan.sizes.I)
     scale = 1 / np.sqrt(factor * plan.sizes.b)
     purpose = np.where(factor == 1, PURPOSES["steps"], PURPOSES["jump"])
     floats = (table.astype(plan.dtype) for table in (eta, keep, scale, travel(plan, first, n)))
@@ -66,12 +66,3 @@ def travel(plan: Plan, first: int, n: int) -> Any:
     eta = np.broadcast_to(np.asarray(plan.schedule.eta(t)), t.shape)
     sums: Any = np.cumsum(eta.reshape(rounds, I), axis=1).ravel()
     return sums[first - begin : first - begin + n]
-
-
-def factors(plan: Plan, first: int, n: int) -> Any:
-    """Return by how much each of n iterations multiplies its minibatch."""
-    if getattr(plan.algorithm, "sync_batch", 1) == 1:
-        return np.ones(n)
-    I = plan.sizes.I
-    factor = plan.algorithm.batch_factor
-    return np.array([factor(t, I) for t in range(first, first + n)], dtype=np.float64)

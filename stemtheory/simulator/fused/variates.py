@@ -23,7 +23,7 @@ Size, Scalar = np.uint64, np.float32
 C = STRIDE = ROWS = ROW_ARGUMENTS = Size(0)
 NOTHING, ZERO, ONE, TWO = Scalar(0), Size(0), Size(1), Size(2)
 evaluate: Any = None
-sample: Any = None
+combine: Any = None
 fma: Any = None
 add_all: Any = None
 divide: Any = None
@@ -49,7 +49,7 @@ def scaffold_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: A
     for i in range(n):
         e = s + i
         here = evaluate(S[e], P, W, w + i)
-        S[e] = fma(-eta, sample(here, Z, i) + S[e + SHIFT], S[e])
+        S[e] = fma(-eta, combine(here, Z, i) + S[e + SHIFT], S[e])
 
 
 @compile_kernel

@@ -149,13 +149,13 @@ def _one_worker_off(inner: Problem, x: Any) -> Any:
 def _answer(change: Callable[[Any, Any], Any]) -> dict[str, Callable[..., Any]]:
     """Return the parts of an oracle whose answers are changed: from (answer, gradient)."""
 
-    def sample(inner: Any, evaluation: Any, minibatch: Any) -> Any:
-        return change(inner.sample(evaluation, minibatch), evaluation[0])
+    def combine(inner: Any, evaluation: Any, minibatch: Any) -> Any:
+        return change(inner.combine(evaluation, minibatch), evaluation[0])
 
     def stochastic_gradient(inner: Any, x: Any, minibatch: Any) -> Any:
-        return sample(inner, inner.evaluate(x), minibatch)
+        return combine(inner, inner.evaluate(x), minibatch)
 
-    return {"sample": sample, "stochastic_gradient": stochastic_gradient}
+    return {"combine": combine, "stochastic_gradient": stochastic_gradient}
 
 
 def _shared(inner: Any, stream: Any, shape: Any, b: float, dtype: Any) -> Any:
@@ -185,7 +185,7 @@ def _fresh(inner: Any, evaluation: Any, minibatch: Any) -> Any:
     _fresh.calls += 1  # type: ignore[attr-defined]
     stream = np.random.Generator(np.random.SFC64(np.random.SeedSequence(_fresh.calls)))  # type: ignore[attr-defined]
     again = stream.standard_normal(np.shape(minibatch)).astype(minibatch.dtype)
-    return inner.sample(evaluation, again)
+    return inner.combine(evaluation, again)
 
 
 _fresh.calls = 0  # type: ignore[attr-defined]
@@ -193,7 +193,7 @@ _fresh.calls = 0  # type: ignore[attr-defined]
 
 def _greedy(inner: Any, evaluation: Any, minibatch: Any) -> Any:
     """Return the right answer once, and spoil the minibatch."""
-    answer = inner.sample(evaluation, minibatch)
+    answer = inner.combine(evaluation, minibatch)
     minibatch *= 0
     return answer
 
@@ -229,8 +229,8 @@ PROPERTIES: dict[str, Mutant] = {
     "batches of another law": Mutant(
         ("cauchy", {**SMALL, "dim": 1, "noise": "additive"}), {"draw": _two_valued}, "batch law"
     ),
-    "two points, two minibatches": Mutant(GEMAN, {"sample": _fresh}, "reuse"),
-    "minibatch spoilt": Mutant(GEMAN, {"sample": _greedy}, "reuse"),
+    "two points, two minibatches": Mutant(GEMAN, {"combine": _fresh}, "reuse"),
+    "minibatch spoilt": Mutant(GEMAN, {"combine": _greedy}, "reuse"),
     "float32 widened": Mutant(
         GEMAN, {"full_gradient": lambda inner, x: inner.full_gradient(x).astype(float)}, "dtype"
     ),
