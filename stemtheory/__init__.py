@@ -2,25 +2,34 @@
 
 The theorem is that of STEM, two-sided momentum for federated nonconvex optimisation; the method is
 problems whose L, sigma and zeta are known exactly, a vectorised simulator, and honest statistics.
+``bounds`` and ``moments`` are modules; everything else here is a function or a type.
 """
 
 from __future__ import annotations
 
-from stemtheory import bounds
+from stemtheory import bounds, moments
 from stemtheory._version import __version__
-from stemtheory.claims import verify
+from stemtheory.algorithms import load_algorithm
+from stemtheory.bounds.advise import advise
+from stemtheory.claims import check_problem, explain, verify
 from stemtheory.experiment import SweepResult, run_sweep
 from stemtheory.oracles import load_problem
 from stemtheory.runtime import UsageError
-from stemtheory.simulator import Trace, simulate
+from stemtheory.simulator import Run, Trace, simulate
 
 __all__ = [
+    "Run",
     "SweepResult",
     "Trace",
     "UsageError",
     "__version__",
+    "advise",
     "bounds",
+    "check_problem",
+    "explain",
+    "load_algorithm",
     "load_problem",
+    "moments",
     "run_sweep",
     "simulate",
     "verify",
