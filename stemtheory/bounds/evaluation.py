@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.bounds.fedavg import FEDAVG_BOUNDS
@@ -79,6 +79,16 @@ class Bound:
         }
 
 
+class Place(TypedDict, total=False):
+    """Where a bound is turned round: nu along a curve, or fixed b and I; B and the sync batch."""
+
+    nu: float | None
+    b: float | None
+    I: int | None
+    B: float | None
+    sync_batch: int
+
+
 @dataclass(frozen=True)
 class Inversion:
     """T(eps) with what it costs: samples (oracle calls, Definition 2) and rounds.
@@ -144,14 +154,12 @@ def invert(
     sigma: float,
     zeta: float,
     gap: float,
-    nu: float | None = None,
-    b: float | None = None,
-    I: int | None = None,
-    B: float | None = None,
-    sync_batch: int = 1,
     grad_sq: float | None = None,
+    **place: Unpack[Place],
 ) -> Inversion:
     """Return the smallest T whose bound is at most epsilon, for fixed (b, I) or along a curve (nu).
+
+    ``place`` is nu, or b and I; also B (default b I) and sync_batch (default 1).
 
     The rule: T is a whole number of rounds; along a curve (b, I) are those of T itself and T is a
     multiple of that I; a premise that a longer run meets (FedAvg's T >= 81 L^2 I^2 bK) is waited
@@ -165,12 +173,15 @@ def invert(
     """
     formula = BOUNDS[choice("bound", name, BOUNDS)]
     epsilon = real("epsilon", epsilon, positive=True)
+    for key in place:
+        choice("argument of invert", key, Place.__annotations__)
+    nu, b, I = place.get("nu"), place.get("b"), place.get("I")
     given = (nu is not None, b is not None, I is not None)
     if given not in ((True, False, False), (False, True, True)):
         msg = "Give either nu or both b and I: nu chooses b and I along the trade-off curve."
         raise UsageError(msg)
     b, I = (1.0, 1) if b is None or I is None else (b, I)
-    start = Setting(1, K, b, I, L, sigma, zeta, gap, B, sync_batch)
+    start = Setting(1, K, b, I, L, sigma, zeta, gap, place.get("B"), place.get("sync_batch", 1))
     meets = _condition(formula, lambda value: value <= epsilon)
     clipped = False
     if nu is None:

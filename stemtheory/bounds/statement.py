@@ -5,7 +5,7 @@ Paper: Thm: PR_Convergence_Main_App; Def: ComputationComplexity; Def: Communicat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from stemtheory.bounds.evaluation import (
@@ -17,10 +17,15 @@ from stemtheory.bounds.evaluation import (
     invert,
     samples_per_worker,
 )
-from stemtheory.oracles import resolve_zeta
+from stemtheory.oracles import USUAL, resolve_zeta
 from stemtheory.runtime import UsageError, choice, real, whole
 from stemtheory.schedules import check_nu, round_up
-from stemtheory.simulator import refuse_nu_beside
+from stemtheory.simulator import DEFAULT, refuse_nu_beside
+
+ASKED = (
+    *("T", "epsilon", "K", "b", "I", "nu", "B", "sync_batch"),
+    *("L", "sigma", "zeta", "gap", "grad_sq"),
+)
 
 
 @dataclass(frozen=True)
@@ -38,25 +43,10 @@ class _Question:
     grad_sq: float | None
 
 
-def bound_document(
-    name: str,
-    *,
-    T: object = None,
-    epsilon: object = None,
-    K: object = 4,
-    b: object = None,
-    I: object = None,
-    nu: object = None,
-    B: object = None,
-    sync_batch: object = 1,
-    L: object = 1.0,
-    sigma: object = 0.5,
-    zeta: object = None,
-    gap: object = 1.0,
-    grad_sq: object = None,
-) -> dict[str, Any]:
+def bound_document(name: str, **asked: object) -> dict[str, Any]:
     """Return the JSON document of the command ``bound``; numbers may be text.
 
+    What may be asked: T or epsilon; K, b, I or nu, B, sync_batch; L, sigma, zeta, gap; grad_sq.
     T (default 4096) is rounded up to whole rounds; with ``epsilon`` it is the smallest number of
     iterations whose bound is at most epsilon. Without b and I they lie on the trade-off curve of nu
     (default 1/2). zeta is 1 by default, and 0 with one worker.
@@ -67,27 +57,33 @@ def bound_document(
         For unknown names, values out of range, or two options that exclude each other.
     """
     choice("bound", name, BOUNDS)
-    workers = whole("K", K)
+    for key in asked:
+        choice("argument of bound_document", key, ASKED)
+    T, epsilon, b, I, nu, B = (asked.get(key) for key in ("T", "epsilon", "b", "I", "nu", "B"))
+    given = asdict(USUAL) | {"sync_batch": 1} | {k: v for k, v in asked.items() if v is not None}
+    workers = whole("K", given["K"])
     refuse_nu_beside(nu, b, I)
-    _refuse_what_changes_nothing(name, b=b, I=I, B=B, sync_batch=sync_batch)
+    _refuse_what_changes_nothing(name, b=b, I=I, B=B, sync_batch=given["sync_batch"])
+    curve = real("nu", DEFAULT.nu if nu is None else nu)
+    grad_sq = asked.get("grad_sq")
     question = _Question(
         name=name,
         K=workers,
         b=1.0 if b is None else real("b", b, minimum=1),
         I=1 if I is None else whole("I", I),
-        nu=check_nu(real("nu", 0.5 if nu is None else nu)) if b is None and I is None else None,
+        nu=check_nu(curve) if b is None and I is None else None,
         B=None if B is None else real("B", B, minimum=1),
-        sync_batch=whole("sync_batch", sync_batch),
+        sync_batch=whole("sync_batch", given["sync_batch"]),
         constants={
-            "L": real("L", L, positive=True),
-            "sigma": real("sigma", sigma, minimum=0),
-            "zeta": _zeta(workers, zeta),
-            "gap": real("gap", gap, minimum=0),
+            "L": real("L", given["L"], positive=True),
+            "sigma": real("sigma", given["sigma"], minimum=0),
+            "zeta": _zeta(workers, asked.get("zeta")),
+            "gap": real("gap", given["gap"], minimum=0),
         },
         grad_sq=None if grad_sq is None else real("grad_sq", grad_sq, minimum=0),
     )
     if epsilon is None:
-        return _at(question, whole("T", 4096 if T is None else T))
+        return _at(question, whole("T", DEFAULT.T if T is None else T))
     if T is not None:
         raise UsageError(
             f"T is {T} together with epsilon {epsilon}, but epsilon asks for the T that reaches"

@@ -12,3 +12,4 @@ from stemtheory.oracles.dials import resolve_zeta
 from stemtheory.oracles.finite_sum import Model
 from stemtheory.oracles.problem import Constants, Exactness, Problem, Witness
 from stemtheory.oracles.separable import Family, Separable
+from stemtheory.oracles.usual import USUAL

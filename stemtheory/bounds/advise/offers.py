@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from stemtheory.bounds.evaluation import Inversion, invert
-from stemtheory.oracles import resolve_zeta
+from stemtheory.oracles import USUAL, resolve_zeta
 from stemtheory.runtime import UsageError, real, whole
 from stemtheory.schedules import FedAvgTheorem, Theorem
 
@@ -80,12 +80,12 @@ class Offer:
 
 def advise(
     epsilon: object,
-    K: object = 4,
+    K: object = USUAL.K,
     *,
-    L: object = 1.0,
-    sigma: object = 0.5,
+    L: object = USUAL.L,
+    sigma: object = USUAL.sigma,
     zeta: object = None,
-    gap: object = 1.0,
+    gap: object = USUAL.gap,
     sample_cost: object = 1.0,
     round_cost: object = 0.0,
 ) -> dict[str, Any]:
