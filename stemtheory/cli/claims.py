@@ -79,12 +79,12 @@ def verify(
     """Put the paper's claims to the test: a verdict, a margin and the worst case for each."""
     from stemtheory.claims import select, together
     from stemtheory.cli import display_claims
-    from stemtheory.report import ledger_report
+    from stemtheory.report import ledger_files
 
     if replay is not None:
         return _replay(replay, json)
     level = o.mode(quick, full)
-    folder = ledger_report.folder(out) if out is not None else None
+    folder = ledger_files.folder(out) if out is not None else None
     tell = progress()
     found = together.outcomes(
         names or (),
@@ -98,7 +98,7 @@ def verify(
     known = {claim.id: claim for claim in select(names or ())}
     document = together.document(found, mutants)
     if folder is not None:
-        document["files"] = ledger_report.write(folder, document, found, level, names or ())
+        document["files"] = ledger_files.write(folder, document, found, level, names or ())
     show = (
         display_claims.show_synchronisation
         if names == ["synchronisation"]

@@ -12,5 +12,5 @@ from stemtheory.report.drawing import (
 )
 from stemtheory.report.formula import plain
 from stemtheory.report.ledger_rows import PRINTED, READINGS, Line, lines, matrix
-from stemtheory.report.pages import Column, Table, Value
+from stemtheory.report.tables import Column, Table, Value
 from stemtheory.report.trace_files import targets

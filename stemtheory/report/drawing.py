@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stemtheory._version import __version__
 from stemtheory.oracles import catalogue
-from stemtheory.report.pages import Table
+from stemtheory.report.tables import Table
 from stemtheory.runtime import Floats, UsageError, choice, write_whole
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from stemtheory.claims import Claim, Outcome, counterexamples, premises
 from stemtheory.report.formula import Typesetter
 from stemtheory.report.ledger_plot import plot
 from stemtheory.report.ledger_rows import Line, lines
-from stemtheory.report.pages import Section, page, shown
+from stemtheory.report.tables import Section, page, shown
 from stemtheory.runtime import UsageError
 
 TITLE = "STEM and FedAvg: every line of the paper, put to the test"

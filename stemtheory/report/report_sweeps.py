@@ -15,7 +15,7 @@ from stemtheory.experiment.store import tables
 from stemtheory.oracles import catalogue
 from stemtheory.report.drawing import writable_folder
 from stemtheory.report.manifest import Manifest, key_of
-from stemtheory.report.pages import Column, Section, Table, download
+from stemtheory.report.tables import Column, Section, Table, download
 
 BUDGET = {"quick": 60.0, "full": 1800.0}  # predicted seconds on a machine of speed 1
 ROOTS = ("stemtheory.experiment", "stemtheory.report.report_sweeps")

@@ -22,7 +22,7 @@ from stemtheory._version import __version__
 from stemtheory.bounds import evaluate, setting_of
 from stemtheory.claims import Verdict, select, together
 from stemtheory.oracles import catalogue
-from stemtheory.report import ledger_page, ledger_report, pages, report_sweeps
+from stemtheory.report import ledger_files, ledger_page, report_sweeps, tables
 from stemtheory.report.drawing import (
     MODES,
     STYLE,
@@ -33,7 +33,7 @@ from stemtheory.report.drawing import (
 )
 from stemtheory.report.ledger_rows import lines
 from stemtheory.report.manifest import PACKAGE, Manifest, key_of, versions
-from stemtheory.report.pages import Column, Section, Table, Value, download
+from stemtheory.report.tables import Column, Section, Table, Value, download
 from stemtheory.runtime import choice, write_whole
 from stemtheory.simulator import Trace, simulate
 
@@ -161,14 +161,14 @@ def checked_claims(
     """Return the document of the ledger, whose files lie in ``folder``."""
     cases = sorted(CASES.glob("*.json"))
     key = key_of(
-        ("stemtheory.claims", "stemtheory.report.ledger_report"), mode, CLAIMS, SEED, data=cases
+        ("stemtheory.claims", "stemtheory.report.ledger_files"), mode, CLAIMS, SEED, data=cases
     )
     if manifest.kept("claims", key) is None:
         progress("checking every claim")
         manifest.begin("claims", key)
         found = together.outcomes(CLAIMS, level=mode, seed=SEED)
         document = together.document(found, mutants=False)
-        files = ledger_report.write(folder, document, found, mode, CLAIMS)
+        files = ledger_files.write(folder, document, found, mode, CLAIMS)
         manifest.done("claims", key, document["summary"], map(Path, files))
     else:
         progress("claims: as before")
@@ -332,7 +332,7 @@ def page(mode: str, sections: Sequence[Section]) -> str:
         f" {__version__}.</p>"
     )
     script = ledger_page.SCRIPT if any(s.anchor == "claims" for s in sections) else ""
-    return pages.page(TITLE, lead, sections, style=ledger_page.STYLE, script=script)
+    return tables.page(TITLE, lead, sections, style=ledger_page.STYLE, script=script)
 
 
 TITLE = "STEM: its bounds against simulation"

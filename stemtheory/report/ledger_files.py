@@ -11,7 +11,7 @@ from stemtheory.claims import Claim, Outcome, select
 from stemtheory.report.drawing import writable_folder
 from stemtheory.report.ledger_page import NOTE, TITLE, html_page
 from stemtheory.report.ledger_rows import lines
-from stemtheory.report.pages import Column, Table
+from stemtheory.report.tables import Column, Table
 from stemtheory.runtime import to_json, write_whole
 
 COLUMNS = (

@@ -21,7 +21,7 @@ from stemtheory.report import drawing, report_sweeps
 from stemtheory.report import reproduction as report
 from stemtheory.report.drawing import Figure
 from stemtheory.report.manifest import key_of, reachable
-from stemtheory.report.pages import Column, Section, Table, shown
+from stemtheory.report.tables import Column, Section, Table, shown
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.trace import Trace
 
