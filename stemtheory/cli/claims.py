@@ -79,12 +79,12 @@ def verify(
     """Put the paper's claims to the test: a verdict, a margin and the worst case for each."""
     from stemtheory.claims import select, together
     from stemtheory.cli import display_claims
-    from stemtheory.report import ledger_files
+    from stemtheory.report import ledger_files, writable_folder
 
     if replay is not None:
         return _replay(replay, json)
     level = o.mode(quick, full)
-    folder = ledger_files.folder(out) if out is not None else None
+    folder = writable_folder(out) if out is not None else None
     tell = progress()
     found = together.outcomes(
         names or (),

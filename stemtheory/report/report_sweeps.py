@@ -5,7 +5,6 @@ Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from stemtheory.experiment.store import tables
 from stemtheory.oracles import catalogue
 from stemtheory.report.drawing import writable_folder
 from stemtheory.report.manifest import Manifest, key_of
-from stemtheory.report.tables import Column, Section, Table, download
+from stemtheory.report.tables import Column, Table
 
 BUDGET = {"quick": 60.0, "full": 1800.0}  # predicted seconds on a machine of speed 1
 ROOTS = ("stemtheory.experiment", "stemtheory.report.report_sweeps")
@@ -95,28 +94,6 @@ def described(spec: Spec, found: SweepResult, csv: str) -> Result:
     cells = ("cells_total", "cells_failed", "cells_diverged")
     counts = ("name", "points", *cells, "may_diverge", "fits")
     return {"summary": spec.summary, "csv": csv} | {k: document[k] for k in counts}
-
-
-def section(results: list[Result], left_out: list[str], mode: str, folder: Path) -> Section:
-    """Return the section on the sweeps."""
-    body = [_one(result, folder) for result in results]
-    if left_out:
-        names = ", ".join(f"stemtheory sweep {name} --{mode}" for name in left_out)
-        body.append(f"<p>Left out, since they take longer: <code>{html.escape(names)}</code>.</p>")
-    return Section("sweeps", "Sweeps", "\n".join(body) or "<p>There is none.</p>")
-
-
-def _one(result: Result, folder: Path) -> str:
-    text = (
-        f"{result['points']} points, {result['cells_total']} cells, of which"
-        f" {result['cells_failed'] or 'none'} failed and"
-        f" {result['cells_diverged'] or 'none'} diverged."
-    )
-    fits = fit_table(result)
-    return (
-        f"<h3>{html.escape(result['name'])}</h3><p>{html.escape(result['summary'])}. {text}"
-        f" {download(folder / result['csv'])}</p>{fits.html() if fits.rows else ''}"
-    )
 
 
 def fit_table(result: Result) -> Table:

@@ -2,27 +2,23 @@
 
 ``reproduce`` runs it all and writes ``index.html`` (one file: style and pictures are inside, so it
 opens without a network; so are the small tables, to be saved), with the ledger, the figures and the
-sweeps beside it. A section of the page is a heading and its HTML.
+sweeps beside it.
 
 Paper: Theorem (Thm: PR_Convergence_Main_App), Theorem (Thm: Flexible_FedAvg).
 """
 
 from __future__ import annotations
 
-import base64
-import csv
-import html
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stemtheory._version import __version__
 from stemtheory.bounds import evaluate, setting_of
-from stemtheory.claims import Verdict, select, together
+from stemtheory.claims import select, together
 from stemtheory.oracles import catalogue
-from stemtheory.report import ledger_files, ledger_page, report_sweeps, tables
+from stemtheory.report import ledger_files, report_sweeps
 from stemtheory.report.drawing import (
     MODES,
     STYLE,
@@ -31,9 +27,10 @@ from stemtheory.report.drawing import (
     writable_folder,
     write_table,
 )
-from stemtheory.report.ledger_rows import lines
-from stemtheory.report.manifest import PACKAGE, Manifest, key_of, versions
-from stemtheory.report.tables import Column, Section, Table, Value, download
+from stemtheory.report.manifest import PACKAGE, Manifest, key_of
+from stemtheory.report.pages import TEMPLATES
+from stemtheory.report.report_page import report_page
+from stemtheory.report.tables import Column, Table, Value
 from stemtheory.runtime import choice, write_whole
 from stemtheory.simulator import Trace, simulate
 
@@ -84,12 +81,20 @@ def reproduce(
     sweeps, long_sweeps = report_sweeps.every_sweep(mode, folder, manifest, progress)
     figures, left_out = every_figure(mode, folder, manifest, progress)
     progress("writing the report")
-    sections = [claims_section(ledger, folder), bounds_section(table, folder)]
-    sections += [figure_section(figure, folder) for figure in figures]
-    sections += [report_sweeps.section(sweeps, long_sweeps, mode, folder)]
-    sections += [missing_section(left_out)] if left_out else []
-    sections += [provenance_section(manifest)]
-    report = write_whole(folder / "index.html", page(mode, sections))
+    page = report_page(
+        folder,
+        mode=mode,
+        seed=SEED,
+        known={claim.id: claim for claim in select(CLAIMS)},
+        ledger=ledger,
+        bounds=table,
+        figures=figures,
+        left_out=left_out,
+        sweeps=sweeps,
+        long_sweeps=long_sweeps,
+        manifest=manifest,
+    )
+    report = write_whole(folder / "index.html", page)
     unexpected = [*ledger["unexpected"], *unexpected, *report_sweeps.unexpected(sweeps)]
     return {
         "report": str(report),
@@ -149,20 +154,13 @@ def one_figure(
     return {**kept, "files": [str(folder / file) for file in kept["files"]]}
 
 
-def missing_section(left_out: dict[str, str]) -> Section:
-    """Return the section that says which figures are not here, and what they need."""
-    rows = (f"<li>{html.escape(f'{n}: {reason}')}</li>" for n, reason in left_out.items())
-    return Section("left-out", "Figures left out", f"<ul>{''.join(rows)}</ul>")
-
-
 def checked_claims(
     mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
 ) -> dict[str, Any]:
     """Return the document of the ledger, whose files lie in ``folder``."""
-    cases = sorted(CASES.glob("*.json"))
-    key = key_of(
-        ("stemtheory.claims", "stemtheory.report.ledger_files"), mode, CLAIMS, SEED, data=cases
-    )
+    data = [*CASES.glob("*.json"), *TEMPLATES.iterdir()]
+    roots = ("stemtheory.claims", "stemtheory.report.ledger_files")
+    key = key_of(roots, mode, CLAIMS, SEED, data=data)
     if manifest.kept("claims", key) is None:
         progress("checking every claim")
         manifest.begin("claims", key)
@@ -172,33 +170,8 @@ def checked_claims(
         manifest.done("claims", key, document["summary"], map(Path, files))
     else:
         progress("claims: as before")
-    text = (folder / "ledger.json").read_text(encoding="utf-8")
-    document = json.loads(text)
-    return dict(document)
-
-
-def claims_section(document: Mapping[str, Any], folder: Path) -> Section:
-    """Return the section on the ledger: what fails, and every row, to filter and to sort."""
-    counts = ", ".join(f"{n} {verdict}" for verdict, n in document["summary"].items())
-    saved = ", ".join(download(folder / f"ledger.{e}") for e in ("csv", "md", "tex"))
-    body = (
-        f"<p>Every line of the paper is a claim that was put to the test: {html.escape(counts)};"
-        f" {len(document['unexpected']) or 'none'} of them unexpected. Claims are counted under"
-        " each reading of the algorithm; the table puts those with one verdict into one row."
-        ' <a href="ledger.html">The ledger</a> has each with its formula, premises, both sides and'
-        f" worst case ({saved})."
-        " These fail, as this project found, and have a counterexample:</p>"
-    )
-    known = {claim.id: claim for claim in select(CLAIMS)}
-    failing = [row for row in document["claims"] if row["verdict"] == Verdict.VIOLATED]
-    columns = (*(Column(n, False) for n in ("claim", "statement", "where")), Column("margin"))
-    rows = tuple(
-        (item.id, known[item.id].statement, item.place, item.margin)
-        for item in lines(failing, known)
-    )
-    table = Table("Lines that fail", ledger_page.NOTE, columns, rows)
-    every = ledger_page.table(lines(document["claims"], known), known, "ledger.html")
-    return Section("claims", "The claims", f"{body}{table.html()}<h3>Every claim</h3>{every}")
+    ledger: dict[str, Any] = json.loads((folder / "ledger.json").read_text(encoding="utf-8"))
+    return ledger
 
 
 def measured_against_bounds(
@@ -265,78 +238,3 @@ def bound_rows(trace: Trace) -> list[tuple[Value, ...]]:
         of_bound = margin.name, margin.value, margin.margin, bound.vacuous_below_T, verdict
         rows.append((s["problem"], s["algorithm"], *measured, *of_bound))
     return rows
-
-
-def bounds_section(table: Table, folder: Path) -> Section:
-    """Return the section with the table and its other forms."""
-    links = ", ".join(download(folder / f"bounds.{e}") for e in ("csv", "md", "tex"))
-    body = f"{table.html()}\n<p>The same table: {links}.</p>"
-    return Section("bounds", "Measured against bound", body)
-
-
-def figure_section(figure: dict[str, Any], folder: Path) -> Section:
-    """Return the section of one drawn figure, its picture inside the page."""
-    files = [Path(file) for file in figure["files"]]
-    picture = next(file for file in files if file.suffix == ".png")
-    data = base64.b64encode(picture.read_bytes()).decode("ascii")
-    paragraphs = [f"<p>{html.escape(text)}</p>" for text in figure["caption"].split("\n\n")]
-    places = [file.relative_to(folder).as_posix() for file in files]
-    links = ", ".join(f'<a href="{html.escape(p)}">{html.escape(p)}</a>' for p in places)
-    summary = figure_entry(figure["name"]).summary
-    numbers = [file for file in files if file.suffix == ".csv"]
-    table = "".join(f"{csv_table(file).html()}<p>{_forms(file)}</p>" for file in numbers)
-    body = (
-        f'<figure><div class="wide" tabindex="0"><img alt="{html.escape(summary)}"'
-        f' src="data:image/png;base64,{data}"></div>\n'
-        f"<figcaption>{''.join(paragraphs)}<p>Files: {links}.</p></figcaption></figure>{table}"
-    )
-    return Section(figure["name"], summary[:1].upper() + summary[1:], body)
-
-
-def csv_table(path: Path) -> Table:
-    """Return the table that a figure wrote as CSV, cells as they stand there."""
-    with path.open(newline="", encoding="utf-8") as file:
-        head, *rows = csv.reader(file)
-    columns = (Column(head[0], False), *(Column(name) for name in head[1:]))
-    return Table(f"{path.stem}, in numbers", "", columns, tuple(_dashed(row) for row in rows))
-
-
-def _dashed(row: list[str]) -> tuple[Value, ...]:
-    return tuple(cell or None for cell in row)
-
-
-def _forms(path: Path) -> str:
-    """Return the links to the forms of a table that lies in ``path``."""
-    forms = ", ".join(download(path.with_suffix(e)) for e in (".csv", ".md", ".tex"))
-    return f"The same table: {forms}."
-
-
-def provenance_section(manifest: Manifest) -> Section:
-    """Return the section that says which code and versions made each part."""
-    made = ", ".join(f"{name} {version}" for name, version in versions().items())
-    rows = tuple((part, entry["key"][:16]) for part, entry in sorted(manifest.parts.items()))
-    note = (
-        "The key is the hash of the code, settings and versions that a part was made from; a part"
-        " is made again where its key or one of its files has changed."
-    )
-    columns = (Column("part", False), Column("key", False))
-    table = Table("Parts", note, columns, rows)
-    return Section("provenance", "Provenance", f"<p>{html.escape(made)}.</p>{table.html()}")
-
-
-def page(mode: str, sections: Sequence[Section]) -> str:
-    """Return the report as one page."""
-    lead = (
-        f"<p>{INTRODUCTION}</p>\n"
-        f"<p>Made by <code>stemtheory reproduce --{mode}</code>, seed {SEED}, stemtheory"
-        f" {__version__}.</p>"
-    )
-    script = ledger_page.SCRIPT if any(s.anchor == "claims" for s in sections) else ""
-    return tables.page(TITLE, lead, sections, style=ledger_page.STYLE, script=script)
-
-
-TITLE = "STEM: its bounds against simulation"
-INTRODUCTION = (
-    "What the theorems on STEM and FedAvg promise, beside what the algorithms do on problems whose"
-    " constants L, sigma and zeta are known exactly."
-)
