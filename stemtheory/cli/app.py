@@ -70,7 +70,7 @@ def doctor(json: o.Json = False) -> int:
 
 @app.command(name="list")
 def list_entries(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="problems, algorithms, bounds, ...")],
+    kind: Annotated[str, o.argument("KIND", "problems, algorithms, bounds, ...")],
     json: o.Json = False,
 ) -> int:
     """Everything that has a name: problems, algorithms, bounds, claims, sweeps, figures."""
@@ -89,7 +89,7 @@ def list_entries(
 
 @app.command()
 def bound(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="see: stemtheory list bounds")],
+    name: Annotated[str, o.argument("NAME", "see: stemtheory list bounds")],
     T: o.T = None,
     K: o.K = None,
     b: o.Batch = None,
@@ -117,12 +117,8 @@ def bound(
 
 @app.command()
 def run(
-    problem: Annotated[
-        str, typer.Argument(metavar="PROBLEM", help="a name, or package.module:NAME of your own")
-    ],
-    algorithm: Annotated[
-        str, typer.Argument(metavar="ALGORITHM", help="see: stemtheory list algorithms")
-    ] = "stem",
+    problem: Annotated[str, o.argument("PROBLEM", "a name, or package.module:NAME of your own")],
+    algorithm: Annotated[str, o.argument("ALGORITHM", "see: stemtheory list algorithms")] = "stem",
     K: o.K = None,
     dim: o.Dim = None,
     L: o.L = None,
@@ -182,7 +178,7 @@ def run(
 def figure(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME...", help="see: stemtheory list figures; or all"),
+        o.argument("NAME...", "see: stemtheory list figures; or all"),
     ] = None,
     quick: o.Quick = False,
     full: o.Full = False,
