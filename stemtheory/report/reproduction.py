@@ -24,6 +24,7 @@ from stemtheory.report.drawing import (
     STYLE,
     draw_figures,
     figure_entry,
+    load_matplotlib,
     writable_folder,
     write_table,
 )
@@ -75,6 +76,7 @@ def reproduce(
     start = time.perf_counter()
     mode = "full" if choice("mode", mode, MODES) == "full" else "quick"
     folder = writable_folder(out)
+    load_matplotlib()
     manifest = Manifest(folder)
     ledger = checked_claims(mode, folder, manifest, progress)
     table, unexpected = measured_against_bounds(mode, folder, manifest, progress)
