@@ -209,7 +209,7 @@ def test_a_user_problem_is_found(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     found = ask(capsys, "run", "cli_test_problem:MINE", "fedavg", *SMALL)
-    assert found["problem"] == "quadratic"
+    assert found["problem"] == "cli_test_problem:MINE"
 
 
 @pytest.mark.parametrize("ending", ["npz", "json", "csv"])

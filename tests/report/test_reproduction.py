@@ -15,7 +15,7 @@ import pytest
 from jinja2 import UndefinedError
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.bounds.verdicts import Margin, margins
+from stemtheory.bounds.verdicts import Margin
 from stemtheory.experiment.design.spec import Spec, parse_spec
 from stemtheory.oracles import catalogue
 from stemtheory.report import drawing, report_sweeps
@@ -433,9 +433,10 @@ def _title_of(text: str, width: int, folder: Path) -> dict[str, Any]:
 @pytest.mark.usefixtures("short")
 def test_a_violated_bound_is_unexpected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def violated(trace: Trace) -> tuple[Margin, ...]:
-        return tuple(replace(m, margin=0.5, verdict="violated") for m in margins(trace))
+        return tuple(replace(m, margin=0.5, verdict="violated") for m in bounds(trace))
 
-    monkeypatch.setattr(report, "margins", violated)
+    bounds = Trace.bounds
+    monkeypatch.setattr(Trace, "bounds", violated)
     unexpected = report.reproduce(mode="quick", out=tmp_path)["verify"]["unexpected"]
     assert len(unexpected) == 9
     assert {row["verdict"] for row in unexpected} == {"violated"}
