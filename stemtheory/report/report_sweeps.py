@@ -5,7 +5,7 @@ Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,7 @@ FITS = (
 Result = Mapping[str, Any]
 
 
-def every_sweep(
-    mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
-) -> tuple[list[Result], list[str]]:
+def every_sweep(mode: str, manifest: Manifest) -> tuple[list[Result], list[str]]:
     """Return the result of every sweep within the budget, cheapest first, and who is left out.
 
     A sweep that was cut short goes on from its store; one whose code or file has changed since is
@@ -41,7 +39,7 @@ def every_sweep(
         if spent > BUDGET[mode]:
             left_out.append(name)
             continue
-        results.append(one_sweep(name, mode, folder, manifest, progress))
+        results.append(one_sweep(name, mode, manifest))
     return results, left_out
 
 
@@ -52,27 +50,21 @@ def predicted(name: str, mode: str) -> float:
     return sum(weight(cell) for cell in cells.values())
 
 
-def one_sweep(
-    name: str, mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
-) -> Result:
+def one_sweep(name: str, mode: str, manifest: Manifest) -> Result:
     """Return what a report says of one sweep; its cells lie in ``sweeps/NAME-MODE.sqlite``."""
     spec = load_spec(name, mode)
-    part, key = f"sweep {name}", key_of(ROOTS, mode, spec)
-    kept: Result | None = manifest.kept(part, key)
-    if kept is not None:
-        progress(f"sweep {name}: as before")
-        return kept
-    progress(f"sweep {name}: running")
-    place = writable_folder(folder / "sweeps")
-    store = place / f"{name}-{mode}.sqlite"
-    if not manifest.begin(part, key):
-        for old in place.glob(f"{store.name}*"):
+
+    def make(again: bool) -> tuple[Result, list[Path]]:
+        manifest.progress(f"sweep {name}: running")
+        place = writable_folder(manifest.folder / "sweeps")
+        store, csv = (place / f"{name}-{mode}.{ending}" for ending in ("sqlite", "csv"))
+        for old in () if again else place.glob(f"{store.name}*"):
             old.unlink()
-    found = run_sweep(spec, store=store)
-    csv = place / f"{name}-{mode}.csv"
-    tables.export(_records(found), csv)
-    result = described(spec, found, csv.relative_to(folder).as_posix())
-    manifest.done(part, key, result, [csv])
+        found = run_sweep(spec, store=store)
+        tables.export(_records(found), csv)
+        return described(spec, found, csv.relative_to(manifest.folder).as_posix()), [csv]
+
+    result: Result = manifest.made(f"sweep {name}", key_of(ROOTS, mode, spec), make)
     return result
 
 

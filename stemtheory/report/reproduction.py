@@ -9,6 +9,7 @@ Paper: Theorem (Thm: PR_Convergence_Main_App), Theorem (Thm: Flexible_FedAvg).
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -77,11 +78,11 @@ def reproduce(
     mode = "full" if choice("mode", mode, MODES) == "full" else "quick"
     folder = writable_folder(out)
     load_matplotlib()
-    manifest = Manifest(folder)
-    ledger = checked_claims(mode, folder, manifest, progress)
-    table, unexpected = measured_against_bounds(mode, folder, manifest, progress)
-    sweeps, long_sweeps = report_sweeps.every_sweep(mode, folder, manifest, progress)
-    figures, left_out = every_figure(mode, folder, manifest, progress)
+    manifest = Manifest(folder, progress)
+    ledger = checked_claims(mode, manifest)
+    table, unexpected = measured_against_bounds(mode, manifest)
+    sweeps, long_sweeps = report_sweeps.every_sweep(mode, manifest)
+    figures, left_out = every_figure(mode, manifest)
     progress("writing the report")
     page = report_page(
         folder,
@@ -106,93 +107,79 @@ def reproduce(
     }
 
 
-def every_figure(
-    mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def every_figure(mode: str, manifest: Manifest) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the figures drawn, and those left out with the reason for each."""
     drawn: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     for name in catalogue.names("figures"):
         entry = figure_entry(name)
-        measured = report_sweeps.store_of(MEASURED_BY.get(name, ""), mode, folder)
+        measured = report_sweeps.store_of(MEASURED_BY.get(name, ""), mode, manifest.folder)
         chosen = entry.report_mode if mode == "full" and measured is None else mode
         reason = entry.lacks(chosen)
         if mode == "quick" and name.startswith(APART):
             reason = f"it trains networks on images: stemtheory figure {name} --quick"
         if reason is None:
-            drawn.append(one_figure(name, chosen, folder, manifest, progress))
+            drawn.append(one_figure(name, chosen, manifest))
         else:
-            progress(f"figure {name}: left out, {reason}")
+            manifest.progress(f"figure {name}: left out, {reason}")
             left_out[name] = reason
     return drawn, left_out
 
 
-def one_figure(
-    name: str, mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
-) -> dict[str, Any]:
+def one_figure(name: str, mode: str, manifest: Manifest) -> dict[str, Any]:
     """Return name, files and caption of a figure, drawn unless it is there already."""
-    part = f"figure {name}"
-    roots = (f"stemtheory.figures.{name}", "stemtheory.report.drawing")
-    sweep = MEASURED_BY.get(name, "")
-    made = manifest.parts.get(f"sweep {sweep}", {}).get("key")
-    key = key_of(roots, mode, FORMATS, made, data=[STYLE])
-    kept = manifest.kept(part, key)
-    if kept is None:
-        manifest.begin(part, key)
-        pictures = writable_folder(folder / "figures")
+    folder, sweep = manifest.folder, MEASURED_BY.get(name, "")
+    measured = manifest.parts.get(f"sweep {sweep}", {}).get("key")
+
+    def make(_: bool) -> tuple[dict[str, Any], list[Path]]:
         (found,) = draw_figures(
             [name],
             mode=mode,
             store=report_sweeps.store_of(sweep, mode, folder),
-            out=pictures,
+            out=folder / "figures",
             formats=FORMATS,
-            progress=progress,
+            progress=manifest.progress,
         )
         files = [Path(file) for file in found["files"]]
-        kept = found | {"files": [file.relative_to(folder).as_posix() for file in files]}
-        manifest.done(part, key, kept, files)
-    else:
-        progress(f"figure {name}: as before")
+        return found | {"files": [file.relative_to(folder).as_posix() for file in files]}, files
+
+    roots = (f"stemtheory.figures.{name}", "stemtheory.report.drawing")
+    key = key_of(roots, mode, FORMATS, measured, data=[STYLE])
+    kept = manifest.made(f"figure {name}", key, make)
     return {**kept, "files": [str(folder / file) for file in kept["files"]]}
 
 
-def checked_claims(
-    mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
-) -> dict[str, Any]:
-    """Return the document of the ledger, whose files lie in ``folder``."""
-    data = [*CASES.glob("*.json"), *TEMPLATES.iterdir()]
-    roots = ("stemtheory.claims", "stemtheory.report.ledger_files")
-    key = key_of(roots, mode, CLAIMS, SEED, data=data)
-    if manifest.kept("claims", key) is None:
-        progress("checking every claim")
-        manifest.begin("claims", key)
+def checked_claims(mode: str, manifest: Manifest) -> dict[str, Any]:
+    """Return the document of the ledger, whose files lie in the folder."""
+
+    def make(_: bool) -> tuple[dict[str, int], list[Path]]:
+        manifest.progress("checking every claim")
         found = together.outcomes(CLAIMS, level=mode, seed=SEED)
         document = together.document(found, mutants=False)
-        files = ledger_files.write(folder, document, found, mode, CLAIMS)
-        manifest.done("claims", key, document["summary"], map(Path, files))
-    else:
-        progress("claims: as before")
-    ledger: dict[str, Any] = json.loads((folder / "ledger.json").read_text(encoding="utf-8"))
+        files = ledger_files.write(manifest.folder, document, found, mode, CLAIMS)
+        return document["summary"], [Path(file) for file in files]
+
+    roots = ("stemtheory.claims", "stemtheory.report.ledger_files")
+    data = [*CASES.glob("*.json"), *TEMPLATES.iterdir()]
+    manifest.made("claims", key_of(roots, mode, CLAIMS, SEED, data=data), make)
+    ledger: dict[str, Any] = json.loads((manifest.folder / "ledger.json").read_text("utf-8"))
     return ledger
 
 
-def measured_against_bounds(
-    mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
-) -> tuple[Table, list[dict[str, Value]]]:
+MEASURED = (
+    *(Column(name, False) for name in ("problem", "algorithm")),
+    *(Column(name) for name in ("nu", "T", "K", "b", "I", "measured", "95% low", "95% high")),
+    Column("bound", False),
+    *(Column(name) for name in ("value", "margin", "informative from T")),
+    Column("verdict", False),
+)
+
+
+def measured_against_bounds(mode: str, manifest: Manifest) -> tuple[Table, list[dict[str, Value]]]:
     """Return the table "measured against bound", and its rows that contradict a bound or diverged.
 
     Both algorithms on three problems at nu = 0, 1/2, 1, with the theorem's own schedule.
     """
-    columns = (
-        *(Column(name, False) for name in ("problem", "algorithm")),
-        *(Column(name) for name in ("nu", "T", "K", "b", "I", "measured", "95% low", "95% high")),
-        Column("bound", False),
-        *(Column(name) for name in ("value", "margin", "informative from T")),
-        Column("verdict", False),
-    )
-    key = key_of(("stemtheory.report.reproduction",), mode, PROBLEMS, STEPS, REPLICATES)
-    kept = manifest.kept("bounds", key)
-    rows = kept or measured_rows(mode, progress)
     title = "Measured M = (1/T) sum of E||grad f(xbar_t)||^2, and the bounds on it"
     note = (
         f"95 % Student interval over {REPLICATES} replicates; theorem schedule, literal reading,"
@@ -201,22 +188,21 @@ def measured_against_bounds(
         " 'informative from T' is where that ends, with b and I held. A bound that holds here is"
         " not proved by it; a margin is what these problems leave, not the bound's tightness."
     )
-    table = Table(title, note, columns, tuple(tuple(row) for row in rows))
-    if kept is None:
-        manifest.done("bounds", key, rows, write_table(table, folder / "bounds"))
-    bad = [row for row in rows if row[-1] in ("violated", "diverged")]
-    return table, [dict(zip((c.name for c in columns), row, strict=True)) for row in bad]
 
-
-def measured_rows(mode: str, progress: Callable[[str], None]) -> list[tuple[Value, ...]]:
-    """Return the rows of the table, measured."""
-    rows: list[tuple[Value, ...]] = []
-    for name in PROBLEMS:
-        progress(f"measured against bound: {name}")
-        for algorithm in BOUNDS_SHOWN:
-            for nu in NUS:
+    def make(_: bool) -> tuple[list[tuple[Value, ...]], list[Path]]:
+        rows: list[tuple[Value, ...]] = []
+        for name in PROBLEMS:
+            manifest.progress(f"measured against bound: {name}")
+            for algorithm, nu in itertools.product(BOUNDS_SHOWN, NUS):
                 rows += bound_rows(run(name, algorithm, nu, STEPS[mode]))
-    return rows
+        table = Table(title, note, MEASURED, tuple(rows))
+        return rows, write_table(table, manifest.folder / "bounds")
+
+    key = key_of(("stemtheory.report.reproduction",), mode, PROBLEMS, STEPS, REPLICATES)
+    rows = tuple(tuple(row) for row in manifest.made("bounds", key, make))
+    bad = [row for row in rows if row[-1] in ("violated", "diverged")]
+    named = [dict(zip((c.name for c in MEASURED), row, strict=True)) for row in bad]
+    return Table(title, note, MEASURED, rows), named
 
 
 def run(name: str, algorithm: str, nu: float, T: int) -> Trace:
