@@ -33,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     command = typer.main.get_command(app)
     return console.guarded(
-        lambda: command.main(args=arguments, prog_name="stemtheory", standalone_mode=False)
+        lambda: command.main(args=arguments, prog_name="stemtheory", standalone_mode=False),
+        as_json="--json" in arguments,
     )
 
 
