@@ -1,21 +1,19 @@
 """The page docs/findings.md: a template of words, and every number in it computed here.
 
-``fill`` puts the values where the template names them; a name without a value, or a value without
-a name, is an error, so that no number stands in the page by hand and none is computed in vain.
+No number stands in the page by hand, and none is computed in vain (``templates.fill``).
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
+from docs.build.templates import filled, table_row
 from stemtheory.bounds import Setting, evaluate, invert
 from stemtheory.claims import (
     PARTS,
@@ -36,21 +34,11 @@ from stemtheory.report import PRINTED, READINGS, matrix
 from stemtheory.schedules import theorem_c_b, theorem_eta, theorem_sum_eta_cubed
 
 THREE = READINGS[:3]
-PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
-def fill(template: str, found: Mapping[str, str]) -> str:
-    """Return the template with every ``{{name}}`` replaced by its value.
-
-    Raises
-    ------
-    ValueError
-        If a name has no value, or a value no place.
-    """
-    named = set(PLACE.findall(template))
-    if named != set(found):
-        raise ValueError(f"names and values differ: {sorted(named ^ set(found))}")
-    return PLACE.sub(lambda place: found[place.group(1)], template)
+def pages() -> dict[str, str]:
+    """Return the page: its path below docs/ to its text."""
+    return {"findings.md": filled("findings.template.md", values())}
 
 
 def values() -> dict[str, str]:
@@ -70,18 +58,15 @@ def values() -> dict[str, str]:
     }
 
 
-def row(*cells: object) -> str:
-    """Return one line of a Markdown table."""
-    return f"| {' | '.join(str(cell) for cell in cells)} |"
-
-
 def readings_table() -> str:
     """Return which line of the proof fails under which reading."""
     known = claims()
     found = matrix(together.verify(list(PRINTED), jobs=1), known)
-    head = [row("line", "label", *THREE), row(*["---"] * 5)]
+    head = [table_row("line", "label", *THREE), table_row(*["---"] * 5)]
     body = [
-        row(f"`{name}` {title}", f"`{known[name].label}`", *(cells[reading] for reading in THREE))
+        table_row(
+            f"`{name}` {title}", f"`{known[name].label}`", *(cells[reading] for reading in THREE)
+        )
         for name, title, cells in found.printed
     ]
     return "\n".join(head + body)
@@ -96,7 +81,7 @@ def counterexample_rows() -> str:
         case = Case.from_json(found["case"])
         run = f"{case.problem}, K={case.K}, b={case.b:g}, I={case.I}"
         right = f"{found['right']:.4g}" if found["right"] > 1e-18 else "0"
-        out.append(row(f"`{name}`", f"{found['left']:.4g}", right, found["t"], run))
+        out.append(table_row(f"`{name}`", f"{found['left']:.4g}", right, found["t"], run))
     return "\n".join(out)
 
 
@@ -109,7 +94,7 @@ def theorem_values() -> dict[str, str]:
         sides = [worst(claims()[name], replace(case, reading=reading)) for name in names]
         cells = [f"{found.right:.4g}" for found in sides if found is not None]
         measured = next(found.left for found in sides if found is not None)
-        lines.append(row(f"`{reading}`", f"{measured:.4g}", *cells))
+        lines.append(table_row(f"`{reading}`", f"{measured:.4g}", *cells))
     d = dict(case.dials)
     run = (
         f"One run with K = {case.K}, b = {case.b:g}, I = {case.I}, T = {case.T}, L = {d['L']:g},"
@@ -183,8 +168,8 @@ def looseness(K: int, b: float, I: int, T: float) -> dict[str, float]:
 
 def looseness_values() -> dict[str, str]:
     """Return the factors and their product, which is checked against the two bounds."""
-    head = [row("K", "b", "I", "T", '"log"', '"c"', '"rounding"', '"eta_T"', "product")]
-    head.append(row(*["---:"] * 9))
+    head = [table_row("K", "b", "I", "T", '"log"', '"c"', '"rounding"', '"eta_T"', "product")]
+    head.append(table_row(*["---:"] * 9))
     body, products = [], []
     for K, b, I, T in LOOSE:
         factors = looseness(K, b, I, T)
@@ -196,7 +181,7 @@ def looseness_values() -> dict[str, str]:
         cells = (f"{factor:.3g}" for factor in factors.values())
         star = "*" if s.T == I**3 * (b * K) ** 2 else ""
         shown = f"{s.T:.3g}{star}"
-        body.append(row(K, f"{b:g}", I, shown, *cells, f"{products[-1]:.2g}"))
+        body.append(table_row(K, f"{b:g}", I, shown, *cells, f"{products[-1]:.2g}"))
     loosest = f"{min(products):.2g} to {max(products):.2g}"
     return {"looseness": "\n".join(head + body), "loosest": loosest}
 
@@ -213,7 +198,7 @@ def vacuous_rows() -> str:
             names = ("stem-theorem", "stem-intermediate", "stem-repaired")
             first = (evaluate(name, s, grad_sq=1.0).vacuous_below_T for name in names)
             cells = ("never" if T is None else f"{T:.2g}" for T in first)
-            out.append(row(K, b, I, f"{noise:g}", *cells))
+            out.append(table_row(K, b, I, f"{noise:g}", *cells))
     return "\n".join(out)
 
 
@@ -227,7 +212,7 @@ def fedavg_rows() -> str:
         tried = [invert(name, 1e-4, b=10 ** (j / 16), **own) for j in range(81)]
         best = min(tried, key=lambda found: found.rounds)
         cells = (f"{best.rounds:.3g}", f"{best.samples_per_worker:.3g}")
-        out.append(row(I, f"{best.b:.3g}", *cells))
+        out.append(table_row(I, f"{best.b:.3g}", *cells))
     return "\n".join(out)
 
 

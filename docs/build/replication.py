@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from docs.build.templates import DOCS, filled, table_row
 from stemtheory.images import SeedMean, percent, points
 from stemtheory.images.over_seeds import over_seeds
 
@@ -31,6 +32,12 @@ FLOOR_STEP = "0.03"
 
 Record = dict[str, str]
 Curve = tuple[str, str, int]  # row, algorithm, I
+
+
+def pages() -> dict[str, str]:
+    """Return the page: its path below docs/ to its text."""
+    found = values(DOCS / "replication", DOCS.parent / "benchmarks/results/images.json")
+    return {"replication.md": filled("replication.template.md", found)}
 
 
 def values(records: Path, benchmark: Path) -> dict[str, str]:
@@ -72,20 +79,20 @@ def verdicts(runs: dict[int, dict[Curve, Record]]) -> Iterator[str]:
             both = [lead(runs[n], row, name, I) for name in (FEDAVG, SCAFFOLD)]
             word = "reproduced" if all(one.clear for one in both) else "not reproduced"
             cells.append(f"{word}: {points(both[0])}, {points(both[1])}")
-        yield _row(f"Figure {n}" + (f", I = {I}" if n == 5 else ""), "STEM ahead", *cells)
+        yield table_row(f"Figure {n}" + (f", I = {I}" if n == 5 else ""), "STEM ahead", *cells)
     alike = [
         f"{percent(over_seeds(finals(runs[2][row, STEM, 61])))} and"
         f" {percent(over_seeds(finals(runs[3][row, STEM, 7])))} per cent"
         for row in ROWS
     ]
-    yield _row("Figures 2, 3", "STEM with (8, 61) and (64, 7) ends alike", *alike)
+    yield table_row("Figures 2, 3", "STEM with (8, 61) and (64, 7) ends alike", *alike)
     fewer = []
     for row in ROWS:
         pair = [[_reached(runs[5][row, name, I]) for I in _local(runs[5])] for name in NAMES]
         never = sum(bool(np.isinf(few) and np.isinf(many)) for few, many in pair)
         text = f"{sum(few < many for few, many in pair)} of {len(NAMES)} algorithms"
         fewer.append(text + (f"; reached with neither I: {never}" if never else ""))
-    yield _row("Figure 5", "more local steps, more samples to the target", *fewer)
+    yield table_row("Figure 5", "more local steps, more samples to the target", *fewer)
 
 
 def accuracies(runs: dict[int, dict[Curve, Record]]) -> Iterator[str]:
@@ -94,7 +101,7 @@ def accuracies(runs: dict[int, dict[Curve, Record]]) -> Iterator[str]:
         for I in _local(runs[n]):
             for row, short in ROWS.items():
                 found = [runs[n][row, name, I] for name in NAMES]
-                yield _row(f"{n}, I = {I}", short, *(_final(record) for record in found))
+                yield table_row(f"{n}, I = {I}", short, *(_final(record) for record in found))
 
 
 def leads(runs: dict[int, dict[Curve, Record]]) -> Iterator[str]:
@@ -104,7 +111,7 @@ def leads(runs: dict[int, dict[Curve, Record]]) -> Iterator[str]:
             for row, short in ROWS.items():
                 over = [lead(runs[n], row, name, I) for name in (FEDAVG, SCAFFOLD, BORROWED)]
                 cells = [points(one).removesuffix(" points") + " *" * one.distinct for one in over]
-                yield _row(f"{n}, I = {I}", short, *cells)
+                yield table_row(f"{n}, I = {I}", short, *cells)
 
 
 def samples(run: dict[Curve, Record]) -> Iterator[str]:
@@ -113,7 +120,7 @@ def samples(run: dict[Curve, Record]) -> Iterator[str]:
         for I in _local(run):
             reached = [_reached(run[row, name, I]) for name in NAMES]
             cells = [f"{n:,.0f}" if np.isfinite(n) else "not reached" for n in reached]
-            yield _row(short, I, *cells)
+            yield table_row(short, I, *cells)
 
 
 def floor_rows(found: list[Record]) -> Iterator[str]:
@@ -126,7 +133,7 @@ def floor_rows(found: list[Record]) -> Iterator[str]:
         for name, a, size in wanted:
             r = at[name, a, FLOOR_STEP, str(size), str(I), str(classes)]
             cells.append(f"{1e3 * float(r['floor']):.2f} ± {1e3 * float(r['error']):.2f}")
-        yield _row(f"b = {b}, I = {I}, {classes} classes", *cells)
+        yield table_row(f"b = {b}, I = {I}, {classes} classes", *cells)
 
 
 def benchmark_rows(document: dict[str, Any]) -> Iterator[str]:
@@ -134,7 +141,7 @@ def benchmark_rows(document: dict[str, Any]) -> Iterator[str]:
     for r in document["rows"]:
         chunks = [f"{1e3 * seconds:.1f}" for seconds in r["by_chunk"].values()]
         both = [f"{1e3 * r[name]:.1f}" for name in ("stem", "torch")]
-        yield _row(r["case"], r["b"], *chunks, *both, f"{r['seconds'] / r['torch']:.2f}")
+        yield table_row(r["case"], r["b"], *chunks, *both, f"{r['seconds'] / r['torch']:.2f}")
 
 
 def _final(record: Record) -> str:
@@ -156,7 +163,3 @@ def _local(run: dict[Curve, Record]) -> list[int]:
 
 def _lines(path: Path) -> Iterator[Record]:
     yield from csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-
-
-def _row(*cells: object) -> str:
-    return f"| {' | '.join(str(cell) for cell in cells)} |"

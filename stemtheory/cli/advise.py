@@ -12,30 +12,15 @@ from stemtheory.cli import console
 from stemtheory.cli import options as o
 from stemtheory.runtime import UsageError, whole
 
-ProblemName = Annotated[
-    str | None,
-    typer.Option(
-        "--problem",
-        metavar="NAME",
-        help="also run every offer on it: a name, or package.module:NAME of your own",
-    ),
-]
-Gap = Annotated[
-    str | None,
-    typer.Option("--gap", metavar="NUM", help="f(x1) - f*  [default: 1, or the problem's own]"),
-]
-Replicates = Annotated[
-    str | None, typer.Option("--replicates", metavar="INT", help="runs of an offer  [default: 16]")
-]
-Epsilon = Annotated[
-    str, typer.Option("--epsilon", metavar="NUM", help="bound on E||grad f(xbar_a)||^2 to reach")
-]
-SampleCost = Annotated[
-    str, typer.Option("--sample-cost", metavar="NUM", help="cost of one sample at one worker")
-]
-RoundCost = Annotated[
-    str, typer.Option("--round-cost", metavar="NUM", help="cost of one round of communication")
-]
+_PROBLEM = "also run every offer on it: a name, or package.module:NAME of your own"
+ProblemName = Annotated[str | None, o.option(None, "--problem NAME", _PROBLEM)]
+Gap = Annotated[str | None, o.option(None, "--gap NUM", "f(x1) - f*", "1, or the problem's own")]
+Replicates = Annotated[str | None, o.option(None, "--replicates INT", "runs of an offer", "16")]
+_EPSILON = "bound on E||grad f(xbar_a)||^2 to reach"
+Epsilon = Annotated[str, o.option(None, "--epsilon NUM", _EPSILON)]
+_SAMPLE, _ROUND = "cost of one sample at one worker", "cost of one round of communication"
+SampleCost = Annotated[str, o.option(None, "--sample-cost NUM", _SAMPLE, True)]
+RoundCost = Annotated[str, o.option(None, "--round-cost NUM", _ROUND, True)]
 MEASURED = ("T", "samples", "rounds", "cost")
 COLUMNS = ("algorithm", "b", "I", "T", "samples", "rounds", "cost")
 

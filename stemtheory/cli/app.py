@@ -33,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     command = typer.main.get_command(app)
     return console.guarded(
-        lambda: command.main(args=arguments, prog_name="stemtheory", standalone_mode=False)
+        lambda: command.main(args=arguments, prog_name="stemtheory", standalone_mode=False),
+        as_json="--json" in arguments,
     )
 
 
@@ -70,7 +71,7 @@ def doctor(json: o.Json = False) -> int:
 
 @app.command(name="list")
 def list_entries(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="problems, algorithms, bounds, ...")],
+    kind: Annotated[str, o.argument("KIND", "problems, algorithms, bounds, ...")],
     json: o.Json = False,
 ) -> int:
     """Everything that has a name: problems, algorithms, bounds, claims, sweeps, figures."""
@@ -89,7 +90,7 @@ def list_entries(
 
 @app.command()
 def bound(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="see: stemtheory list bounds")],
+    name: Annotated[str, o.argument("NAME", "see: stemtheory list bounds")],
     T: o.T = None,
     K: o.K = None,
     b: o.Batch = None,
@@ -117,12 +118,8 @@ def bound(
 
 @app.command()
 def run(
-    problem: Annotated[
-        str, typer.Argument(metavar="PROBLEM", help="a name, or package.module:NAME of your own")
-    ],
-    algorithm: Annotated[
-        str, typer.Argument(metavar="ALGORITHM", help="see: stemtheory list algorithms")
-    ] = "stem",
+    problem: Annotated[str, o.argument("PROBLEM", "a name, or package.module:NAME of your own")],
+    algorithm: Annotated[str, o.argument("ALGORITHM", "see: stemtheory list algorithms")] = "stem",
     K: o.K = None,
     dim: o.Dim = None,
     L: o.L = None,
@@ -182,7 +179,7 @@ def run(
 def figure(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME...", help="see: stemtheory list figures; or all"),
+        o.argument("NAME...", "see: stemtheory list figures; or all"),
     ] = None,
     quick: o.Quick = False,
     full: o.Full = False,

@@ -13,38 +13,21 @@ from stemtheory.cli import console
 from stemtheory.cli import options as o
 from stemtheory.runtime import real, whole
 
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[CLAIM|SECTION|GLOB]...",
-        help="ids, sections, globs, synchronisation, or package.module:NAME of your own; all"
-        " without any",
-    ),
-]
-ClaimName = Annotated[str, typer.Argument(metavar="CLAIM", help="see: stemtheory list claims")]
-Mutants = Annotated[
-    bool, typer.Option("--mutants", help="also show that every wrong version is rejected")
-]
-Replay = Annotated[
-    str | None,
-    typer.Option(
-        "--replay",
-        metavar="FILE",
-        help="run a case file again: a file, a folder, the name of one that is shipped, or all",
-    ),
-]
-Folder = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="DIR", help="write ledger.csv, .json, .md, .tex and .html"),
-]
-Jobs = Annotated[
-    str | None, typer.Option("--jobs", metavar="INT", help="processes; one per core by default")
-]
-Reading = Annotated[
-    str | None,
-    typer.Option("--sync", metavar="NAME", help="reading to search; the claim's first by default"),
-]
-Budget = Annotated[str, typer.Option("--budget", metavar="SECONDS", help="time to search for")]
+_NAMES = (
+    "ids, sections, globs, synchronisation, or package.module:NAME of your own; all without any"
+)
+Names = Annotated[list[str] | None, o.argument("[CLAIM|SECTION|GLOB]...", _NAMES)]
+ClaimName = Annotated[str, o.argument("CLAIM", "see: stemtheory list claims")]
+_MUTANTS = "also show that every wrong version is rejected"
+Mutants = Annotated[bool, o.option(None, "--mutants", _MUTANTS)]
+_REPLAY = "run a case file again: a file, a folder, the name of one that is shipped, or all"
+Replay = Annotated[str | None, o.option(None, "--replay FILE", _REPLAY)]
+_FOLDER = "write ledger.csv, .json, .md, .tex and .html"
+Folder = Annotated[Path | None, o.option(None, "--out DIR", _FOLDER)]
+Jobs = Annotated[str | None, o.option(None, "--jobs INT", "processes; one per core by default")]
+_READING = "reading to search; the claim's first by default"
+Reading = Annotated[str | None, o.option(None, "--sync NAME", _READING)]
+Budget = Annotated[str, o.option(None, "--budget SECONDS", "time to search for", True)]
 
 
 def register(app: typer.Typer) -> None:
@@ -79,12 +62,12 @@ def verify(
     """Put the paper's claims to the test: a verdict, a margin and the worst case for each."""
     from stemtheory.claims import select, together
     from stemtheory.cli import display_claims
-    from stemtheory.report import ledger_report
+    from stemtheory.report import ledger_files, writable_folder
 
     if replay is not None:
         return _replay(replay, json)
     level = o.mode(quick, full)
-    folder = ledger_report.folder(out) if out is not None else None
+    folder = writable_folder(out) if out is not None else None
     tell = progress()
     found = together.outcomes(
         names or (),
@@ -98,7 +81,7 @@ def verify(
     known = {claim.id: claim for claim in select(names or ())}
     document = together.document(found, mutants)
     if folder is not None:
-        document["files"] = ledger_report.write(folder, document, found, level, names or ())
+        document["files"] = ledger_files.write(folder, document, found, level, names or ())
     show = (
         display_claims.show_synchronisation
         if names == ["synchronisation"]
@@ -158,9 +141,7 @@ def hunt(
 
 
 def check(
-    problem: Annotated[
-        str, typer.Argument(metavar="PROBLEM", help="a name, or package.module:NAME of your own")
-    ],
+    problem: Annotated[str, o.argument("PROBLEM", "a name, or package.module:NAME of your own")],
     K: o.K = None,
     dim: o.Dim = None,
     L: o.L = None,

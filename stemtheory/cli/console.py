@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from stemtheory.runtime import UsageError, to_json
 
 WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
 LARGEST_WIDTH = 10_000  # of a terminal: to ask how wide a table must be, not how wide it may be
+WAITING = "finishing what is in flight; Ctrl-C again stops now"
 REMINDER = 1.0  # seconds after which a signal that was lost is raised again
 
 
@@ -42,6 +45,11 @@ def stoppable() -> Iterator[None]:
     asked: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
+        if number != signal.SIGALRM and (workers := multiprocessing.active_children()):
+            if not asked:
+                _say_at_once(WAITING)
+            for worker in workers if asked else ():
+                worker.kill()
         asked.append(number)
         signal.setitimer(signal.ITIMER_REAL, REMINDER)
         if number != signal.SIGALRM or not _on_its_way_up(sys.exc_info()[1]):
@@ -60,6 +68,12 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _say_at_once(text: str) -> None:
+    """Write to stderr from within a signal's handler, where a stream may be in use."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode())
+
+
 def _on_its_way_up(error: BaseException | None) -> bool:
     """Return whether a `Stopped` is being handled: clean-up must not be cut short by another."""
     while error is not None and not isinstance(error, Stopped):
@@ -67,13 +81,16 @@ def _on_its_way_up(error: BaseException | None) -> bool:
     return error is not None
 
 
-def guarded(work: Callable[[], object]) -> int:
-    """Return the exit code of ``work``; whatever it raises becomes one sentence on stderr."""
+def guarded(work: Callable[[], object], as_json: bool = False) -> int:
+    """Return the exit code of ``work``; whatever it raises becomes one sentence on stderr.
+
+    ``as_json`` says that stdout is for what ``emit`` writes, and for nothing else.
+    """
     _take_any_stream()
     try:
-        with stoppable():
+        with stoppable(), _document_alone() if as_json else contextlib.nullcontext():
             code = work()
-            sys.stdout.flush()
+            _write("")
     except Stopped as stop:
         return complain(f"stopped by {stop.name}; no half-written file was left.", stop.code)
     except UsageError as error:
@@ -86,6 +103,9 @@ def guarded(work: Callable[[], object]) -> int:
         if isinstance(end.__context__, BrokenPipeError):  # so does the parser end on a closed pipe
             _close_stdout()
             return 0
+    except OutputLostError as error:
+        _close_stdout()
+        return complain(f"stdout cannot be written ({error}): send it elsewhere.", 1)
     except MemoryError as error:
         return complain(f"out of memory ({error}): lower replicates, K, dim or --record-every.", 1)
     except Exception as error:
@@ -98,6 +118,46 @@ def guarded(work: Callable[[], object]) -> int:
         )
         return complain(text, 1)
     return code if isinstance(code, int) else 0
+
+
+class OutputLostError(Exception):
+    """What was printed could not be written, such as onto a full disk."""
+
+
+_document: ContextVar[TextIO | None] = ContextVar("document", default=None)
+
+
+@contextlib.contextmanager
+def _document_alone() -> Iterator[None]:
+    """Send to stderr whatever is printed, here or in a worker; ``emit`` still reaches stdout."""
+    out, copy = sys.stdout, None
+    if sys.stdout is sys.__stdout__:  # else it is a test's, which no worker inherits
+        out.flush()
+        copy = os.dup(out.fileno())
+        os.dup2(sys.stderr.fileno(), out.fileno())
+    document = out if copy is None else os.fdopen(copy, "w", encoding="utf-8")
+    mark = _document.set(document)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _document.reset(mark)
+        if copy is not None:
+            os.dup2(copy, out.fileno())
+            with contextlib.suppress(OSError):
+                document.close()
+
+
+def _write(text: str) -> None:
+    """Write to the stdout of the command, and see that it arrives."""
+    out = _document.get() or sys.stdout
+    try:
+        out.write(text)
+        out.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputLostError(error.strerror or error) from error
 
 
 def _take_any_stream() -> None:
@@ -123,14 +183,14 @@ def usage_sentence(error: Any) -> str:
 
 def complain(sentence: str, code: int) -> int:
     """Print one line on stderr and return the exit code."""
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):
         sys.stderr.write(f"error: {' '.join(sentence.split())}\n")
     return code
 
 
 def note(text: str) -> None:
     """Print progress on stderr, where it does not disturb a document on stdout."""
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
@@ -138,7 +198,7 @@ def note(text: str) -> None:
 def emit(document: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -> None:
     """Print the document as JSON and nothing else, or let ``show`` print it for people."""
     if as_json:
-        sys.stdout.write(to_json(document))
+        _write(to_json(document))
     else:
         show()
 
@@ -200,15 +260,21 @@ def _print(thing: Any) -> None:
     """
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else WIDTH
-    console = Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False)
+    tty, text = sys.stdout.isatty(), io.StringIO()
+    console = Console(
+        file=text,
+        force_terminal=tty,
+        width=None if tty else WIDTH,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
     if not isinstance(thing, str):
         wide = console.options.update(width=LARGEST_WIDTH)
         console.width = max(console.width, console.measure(thing, options=wide).minimum)
-    with console.capture() as captured:
-        console.print(thing)
-    lines = (text.rstrip() for text in captured.get().splitlines())
-    sys.stdout.write("".join(f"{text}\n" for text in lines if text))
+    console.print(thing)
+    lines = (line.rstrip() for line in text.getvalue().splitlines())
+    _write("".join(f"{line}\n" for line in lines if line))
 
 
 def _close_stdout() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from stemtheory.claims import Claim
 from stemtheory.cli.console import line, table
-from stemtheory.report import READINGS, Line, lines, matrix, plain
+from stemtheory.report import READINGS, LedgerLine, lines, matrix, plain
 
 Document = Mapping[str, Any]
 
@@ -121,7 +121,7 @@ def show_contract(document: Document) -> None:
     line(f"FAILED: {', '.join(failed)}" if failed else "the contract is kept")
 
 
-def _show_lines(found: Sequence[Line], title: str) -> None:
+def _show_lines(found: Sequence[LedgerLine], title: str) -> None:
     rows = [
         [
             item.id,

@@ -1,4 +1,4 @@
-"""The options that commands share: a letter of the paper has its word beside it.
+"""The options of the commands, a letter of the paper beside its word, and how they are read.
 
 Numbers arrive as text, so that 1e6, 1_000_000 and -0.5 are read by the same checks as anywhere else
 and a bad one gets the same sentence.
@@ -6,6 +6,7 @@ and a bad one gets the same sentence.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -14,230 +15,92 @@ import typer
 from stemtheory.oracles import Problem, load_problem, names
 from stemtheory.runtime import UsageError, real
 
-PROBLEM, SIZES, METHOD, OUTPUT = "Problem", "Sizes", "Method", "Output"
+Text = str | None
+File = Path | None
 
 
-def _option(*flags: str, kind: str, text: str, panel: str, default: str | bool = False) -> Any:
-    """Return an option; ``default`` is what the help shows where the code decides it later."""
+def argument(metavar: str, text: str) -> Any:
+    """Return an argument."""
+    return typer.Argument(metavar=metavar, help=text)
+
+
+def option(panel: str | None, usage: str, text: str, default: str | bool = False) -> Any:
+    """Return the option of a ``usage`` such as '--K --workers INT'; a switch has no kind.
+
+    ``default`` is what the help shows where the code decides it later, True for the real one.
+    """
+    words = usage.split()
+    kind = None if words[-1].startswith("-") else words.pop()
     return typer.Option(
-        *flags, metavar=kind, help=text, show_default=default, rich_help_panel=panel
+        *words, metavar=kind, help=text, show_default=default, rich_help_panel=panel
     )
 
 
-K = Annotated[
-    str | None,
-    _option("--K", "--workers", kind="INT", text="workers", panel=PROBLEM, default="4"),
-]
-Dim = Annotated[
-    str | None,
-    _option(
-        "--dim",
-        kind="INT",
-        text="length of x; that of real data follows from these",
-        panel=PROBLEM,
-        default="8",
-    ),
-]
-L = Annotated[
-    str | None,
-    _option("--L", kind="NUM", text="mean-squared smoothness", panel=PROBLEM, default="1"),
-]
-Sigma = Annotated[
-    str | None,
-    _option("--sigma", kind="NUM", text="noise level of a sample", panel=PROBLEM, default="0.5"),
-]
-Zeta = Annotated[
-    str | None,
-    _option(
-        "--zeta",
-        kind="NUM",
-        text="heterogeneity: how far two workers' gradients may differ",
-        panel=PROBLEM,
-        default="1; 0 with one worker",
-    ),
-]
-Gap = Annotated[str, _option("--gap", kind="NUM", text="f(x1) - f*", panel=PROBLEM, default=True)]
-GradSq = Annotated[
-    str | None,
-    _option(
-        "--grad-sq",
-        kind="NUM",
-        text="||grad f(x1)||^2, what a bound must beat to say anything",
-        panel=PROBLEM,
-        default="2 L gap",
-    ),
-]
-Noise = Annotated[
-    str | None,
-    _option(
-        "--noise",
-        kind="NAME",
-        text="additive, phase, modulated or multiplicative",
-        panel=PROBLEM,
-        default="phase",
-    ),
-]
-Heterogeneity = Annotated[
-    str | None,
-    _option(
-        "--heterogeneity",
-        kind="NAME",
-        text="none, tilt or sinusoid",
-        panel=PROBLEM,
-        default="sinusoid",
-    ),
-]
-Set = Annotated[
-    list[str] | None,
-    _option(
-        "--set",
-        kind="KEY=VALUE",
-        text="any other dial of the problem (spectrum=10, rotate=true), or an option of the"
-        " schedule (schedule.kappa=0.1) or of the algorithm (algorithm.option=II); may be repeated",
-        panel=PROBLEM,
-    ),
-]
-T = Annotated[
-    str | None,
-    _option(
-        "--T",
-        "--steps",
-        kind="INT",
-        text="iterations per worker, rounded up to whole rounds",
-        panel=SIZES,
-        default="4096",
-    ),
-]
-Batch = Annotated[
-    str | None,
-    _option("--b", "--batch", kind="NUM", text="samples per minibatch, may be real", panel=SIZES),
-]
-LocalSteps = Annotated[
-    str | None,
-    _option("--I", "--local-steps", kind="INT", text="iterations per round", panel=SIZES),
-]
-Nu = Annotated[
-    str | None,
-    _option(
-        "--nu",
-        kind="NUM",
-        text="chooses b and I on the trade-off curve: 0 minibatch, 1 local steps",
-        panel=SIZES,
-        default="0.5",
-    ),
-]
-InitialBatch = Annotated[
-    str | None,
-    _option(
-        "--B",
-        "--initial-batch",
-        kind="NUM",
-        text="samples per worker of the first batch",
-        panel=SIZES,
-        default="b I",
-    ),
-]
-SyncBatch = Annotated[
-    str | None,
-    _option(
-        "--sync-batch",
-        kind="INT",
-        text="m: m b samples for the one estimate a round that spans the averaging",
-        panel=SIZES,
-        default="1",
-    ),
-]
-Replicates = Annotated[
-    str,
-    _option("--replicates", kind="INT", text="independent runs", panel=SIZES, default=True),
-]
-Epsilon = Annotated[
-    str | None,
-    _option(
-        "--epsilon",
-        kind="NUM",
-        text="accuracy wanted, instead of --T: the smallest T that reaches it",
-        panel=SIZES,
-    ),
-]
-Schedule = Annotated[
-    str,
-    _option(
-        "--schedule",
-        kind="NAME",
-        text="theorem, calibrated, practical, constant or coupled",
-        panel=METHOD,
-        default=True,
-    ),
-]
-Sync = Annotated[
-    str | None,
-    _option(
-        "--sync",
-        kind="NAME",
-        text="reading of the synchronisation: literal, average-first, overwrite, average-both",
-        panel=METHOD,
-        default="literal",
-    ),
-]
-Start = Annotated[
-    str,
-    _option(
-        "--x1",
-        "--start",
-        kind="NUM",
-        text="first iterate: one number for all coordinates, or dim of them with commas",
-        panel=METHOD,
-        default=True,
-    ),
-]
-Seed = Annotated[
-    str, _option("--seed", kind="INT", text="of all noise", panel=METHOD, default=True)
-]
-BackendName = Annotated[
-    str,
-    _option("--backend", kind="NAME", text="auto, numpy or cupy", panel=METHOD, default=True),
-]
-Engine = Annotated[
-    str, _option("--engine", kind="NAME", text="auto or a name", panel=METHOD, default=True)
-]
-Dtype = Annotated[
-    str,
-    _option("--dtype", kind="NAME", text="float64 or float32", panel=METHOD, default=True),
-]
-RecordEvery = Annotated[
-    str | None,
-    _option(
-        "--record-every",
-        kind="INT",
-        text="keep ||grad f(xbar_t)||^2 every so many iterations",
-        panel=OUTPUT,
-        default="about 200 times in all if there is a file to fill",
-    ),
-]
-OutFile = Annotated[
-    Path | None,
-    _option("--out", kind="FILE", text="write the trace: .npz, .json or .csv", panel=OUTPUT),
-]
-PlotFile = Annotated[
-    Path | None,
-    _option("--plot", kind="FILE", text="draw it: .png, .pdf or .svg", panel=OUTPUT),
-]
-OutFolder = Annotated[
-    Path, _option("--out", kind="DIR", text="folder of the results", panel=OUTPUT, default=True)
-]
-Store = Annotated[
-    Path | None, _option("--store", kind="FILE", text="results of sweeps", panel=OUTPUT)
-]
-Formats = Annotated[
-    list[str] | None,
-    _option(
-        "--format", kind="NAMES", text="png, pdf, svg, with commas", panel=OUTPUT, default="png"
-    ),
-]
-Quick = Annotated[bool, typer.Option("--quick", help="less, in a few minutes")]
-Full = Annotated[bool, typer.Option("--full", help="more, in hours")]
-Json = Annotated[bool, typer.Option("--json", help="one JSON document on stdout")]
+_any = partial(option, None)
+Quick = Annotated[bool, _any("--quick", "less, in a few minutes")]
+Full = Annotated[bool, _any("--full", "more, in hours")]
+Json = Annotated[bool, _any("--json", "one JSON document on stdout")]
+
+_problem = partial(option, "Problem")
+K = Annotated[Text, _problem("--K --workers INT", "workers", "4")]
+_DIM = "length of x; that of real data follows from these"
+Dim = Annotated[Text, _problem("--dim INT", _DIM, "8")]
+L = Annotated[Text, _problem("--L NUM", "mean-squared smoothness", "1")]
+Sigma = Annotated[Text, _problem("--sigma NUM", "noise level of a sample", "0.5")]
+_ZETA = "heterogeneity: how far two workers' gradients may differ"
+Zeta = Annotated[Text, _problem("--zeta NUM", _ZETA, "1; 0 with one worker")]
+Gap = Annotated[str, _problem("--gap NUM", "f(x1) - f*", True)]
+_GRAD_SQ = "||grad f(x1)||^2, what a bound must beat to say anything"
+GradSq = Annotated[Text, _problem("--grad-sq NUM", _GRAD_SQ, "2 L gap")]
+_NOISE = "additive, phase, modulated or multiplicative"
+Noise = Annotated[Text, _problem("--noise NAME", _NOISE, "phase")]
+_HETEROGENEITY = "none, tilt or sinusoid"
+Heterogeneity = Annotated[Text, _problem("--heterogeneity NAME", _HETEROGENEITY, "sinusoid")]
+_SET = (
+    "any other dial of the problem (spectrum=10, rotate=true), or an option of the schedule"
+    " (schedule.kappa=0.1) or of the algorithm (algorithm.option=II); may be repeated"
+)
+Set = Annotated[list[str] | None, _problem("--set KEY=VALUE", _SET)]
+
+_sizes = partial(option, "Sizes")
+_T = "iterations per worker, rounded up to whole rounds"
+T = Annotated[Text, _sizes("--T --steps INT", _T, "4096")]
+Batch = Annotated[Text, _sizes("--b --batch NUM", "samples per minibatch, may be real")]
+LocalSteps = Annotated[Text, _sizes("--I --local-steps INT", "iterations per round")]
+_NU = "chooses b and I on the trade-off curve: 0 minibatch, 1 local steps"
+Nu = Annotated[Text, _sizes("--nu NUM", _NU, "0.5")]
+_B = "samples per worker of the first batch"
+InitialBatch = Annotated[Text, _sizes("--B --initial-batch NUM", _B, "b I")]
+_SYNC_BATCH = "m: m b samples for the one estimate a round that spans the averaging"
+SyncBatch = Annotated[Text, _sizes("--sync-batch INT", _SYNC_BATCH, "1")]
+Replicates = Annotated[str, _sizes("--replicates INT", "independent runs", True)]
+_EPSILON = "accuracy wanted, instead of --T: the smallest T that reaches it"
+Epsilon = Annotated[Text, _sizes("--epsilon NUM", _EPSILON)]
+
+_method = partial(option, "Method")
+_SCHEDULE = "theorem, calibrated, practical, constant or coupled"
+Schedule = Annotated[str, _method("--schedule NAME", _SCHEDULE, True)]
+_SYNC = "reading of the synchronisation: literal, average-first, overwrite, average-both"
+Sync = Annotated[Text, _method("--sync NAME", _SYNC, "literal")]
+_START = "first iterate: one number for all coordinates, or dim of them with commas"
+Start = Annotated[str, _method("--x1 --start NUM", _START, True)]
+Seed = Annotated[str, _method("--seed INT", "of all noise", True)]
+BackendName = Annotated[str, _method("--backend NAME", "auto, numpy or cupy", True)]
+Engine = Annotated[str, _method("--engine NAME", "auto or a name", True)]
+Dtype = Annotated[str, _method("--dtype NAME", "float64 or float32", True)]
+
+_output = partial(option, "Output")
+_RECORD, _OFTEN = (
+    "keep ||grad f(xbar_t)||^2 every so many iterations",
+    "about 200 times in all if there is a file to fill",
+)
+RecordEvery = Annotated[Text, _output("--record-every INT", _RECORD, _OFTEN)]
+OutFile = Annotated[File, _output("--out FILE", "write the trace: .npz, .json or .csv")]
+PlotFile = Annotated[File, _output("--plot FILE", "draw it: .png, .pdf or .svg")]
+OutFolder = Annotated[Path, _output("--out DIR", "folder of the results", True)]
+Store = Annotated[File, _output("--store FILE", "results of sweeps")]
+_FORMAT = "png, pdf, svg, with commas"
+Formats = Annotated[list[str] | None, _output("--format NAMES", _FORMAT, "png")]
 
 
 def given(**values: object) -> dict[str, Any]:

@@ -22,32 +22,15 @@ VARYING = ("problem", "algorithm", "sync", "K", "dim", "T", "b", "I", "L", "sigm
 FIT_COLUMNS = ("name", "exponent", "ci95", "theory", "verdict")
 MOST_ROWS = 40  # a longer table is for a file
 
-Jobs = Annotated[
-    str, typer.Option("--jobs", metavar="INT", help="cells at a time, each in a process")
-]
-Dask = Annotated[
-    str | None,
-    typer.Option(
-        "--dask", metavar="ADDRESS", help="a Dask scheduler, or local", show_default=False
-    ),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="say what it would take, and run nothing")]
-Retry = Annotated[bool, typer.Option("--retry-failed", help="run cells again that failed")]
-Where = Annotated[
-    str | None,
-    typer.Option(
-        "--where",
-        metavar="EXPR",
-        help="rows to keep, such as: K == 4 and problem in ('cosine', 'welsch')",
-        show_default=False,
-    ),
-]
-Export = Annotated[
-    Path | None,
-    typer.Option(
-        "--export", metavar="FILE", help="write the rows: .csv or .parquet", show_default=False
-    ),
-]
+Jobs = Annotated[str, o.option(None, "--jobs INT", "cells at a time, each in a process", True)]
+Dask = Annotated[str | None, o.option(None, "--dask ADDRESS", "a Dask scheduler, or local")]
+_DRY_RUN = "say what it would take, and run nothing"
+DryRun = Annotated[bool, o.option(None, "--dry-run", _DRY_RUN)]
+Retry = Annotated[bool, o.option(None, "--retry-failed", "run cells again that failed")]
+_WHERE = "rows to keep, such as: K == 4 and problem in ('cosine', 'welsch')"
+Where = Annotated[str | None, o.option(None, "--where EXPR", _WHERE)]
+_EXPORT = "write the rows: .csv or .parquet"
+Export = Annotated[Path | None, o.option(None, "--export FILE", _EXPORT)]
 
 
 def register(app: typer.Typer) -> None:
@@ -57,9 +40,7 @@ def register(app: typer.Typer) -> None:
 
 
 def sweep(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME|FILE.toml", help="see: stemtheory list sweeps")
-    ],
+    name: Annotated[str, o.argument("NAME|FILE.toml", "see: stemtheory list sweeps")],
     quick: o.Quick = False,
     full: o.Full = False,
     store: o.Store = None,
@@ -94,7 +75,7 @@ def sweep(
 
 
 def results(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="the .sqlite file of a sweep")],
+    store: Annotated[Path, o.argument("STORE", "the .sqlite file of a sweep")],
     where: Where = None,
     export: Export = None,
     json: o.Json = False,

@@ -11,6 +11,6 @@ from stemtheory.report.drawing import (
     writable_folder,
 )
 from stemtheory.report.formula import plain
-from stemtheory.report.ledger_rows import PRINTED, READINGS, Line, lines, matrix
-from stemtheory.report.pages import Column, Table, Value
+from stemtheory.report.ledger_rows import PRINTED, READINGS, LedgerLine, lines, matrix
+from stemtheory.report.tables import Column, Table, Value
 from stemtheory.report.trace_files import targets

@@ -27,7 +27,7 @@ DARK = 0.6  # share of the colour scale from which numbers are white
 
 
 @dataclass(frozen=True)
-class Costs:
+class CostMap:
     """Cost at every (I, b), relative to the least, NaN where nothing is proved."""
 
     question: Question
@@ -64,7 +64,7 @@ def draw_costs(document: Mapping[str, Any], path: Path) -> Path:
     return write_file(path, lambda file: file.write(render(entry, costs_of(document), kind)))
 
 
-def costs_of(document: Mapping[str, Any]) -> Costs:
+def costs_of(document: Mapping[str, Any]) -> CostMap:
     """Return STEM's least proved costs over powers of two of b and I, around its offer."""
     names = Question.__dataclass_fields__
     q = Question(**{name: document["question"][name] for name in names})
@@ -75,7 +75,7 @@ def costs_of(document: Mapping[str, Any]) -> Costs:
     local = _powers(max(stem["I"], corner / stem["b"]))
     found = np.array([[_cost(q, b, I) for b in batches] for I in local])
     least = float(np.nanmin(found))
-    return Costs(q, batches, local, found / least, least, corner)
+    return CostMap(q, batches, local, found / least, least, corner)
 
 
 def _powers(reach: float) -> tuple[int, ...]:
@@ -88,7 +88,7 @@ def _cost(q: Question, b: int, I: int) -> float:
     return math.nan if offer is None else offer.cost
 
 
-def draw(data: Costs, figure: Canvas) -> None:
+def draw(data: CostMap, figure: Canvas) -> None:
     """Draw a cell for every (b, I), its number the cost over the least one."""
     ax = figure.subplots()
     shades = np.log2(data.relative)
@@ -112,7 +112,7 @@ def draw(data: Costs, figure: Canvas) -> None:
     bar.set_label("cost / least cost")
 
 
-def _numbers(ax: Axes, data: Costs, shade: Floats) -> None:
+def _numbers(ax: Axes, data: CostMap, shade: Floats) -> None:
     for (row, column), value in np.ndenumerate(data.relative):
         known = math.isfinite(value)
         text = f"{value:.2f}" if value < 9.995 else f"{value:.3g}"
@@ -122,7 +122,7 @@ def _numbers(ax: Axes, data: Costs, shade: Floats) -> None:
         )
 
 
-def _corner(ax: Axes, data: Costs) -> None:
+def _corner(ax: Axes, data: CostMap) -> None:
     """Draw b I = corner: below it rounds grow like 1/(b I), above it samples grow like b I."""
     at_one = math.log2(data.corner)
     label = f"corner of the trade-off, $b\\,I$ = {data.corner:.3g}"

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stemtheory._version import __version__
 from stemtheory.oracles import catalogue
-from stemtheory.report.pages import Table
+from stemtheory.report.tables import Table
 from stemtheory.runtime import Floats, UsageError, choice, write_whole
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ def figure_entry(name: str) -> Figure[Any]:
     UsageError
         For an unknown name, or one that is no figure entry.
     """
+    load_matplotlib()
     if ":" in name:
         entry = catalogue.user_entry(name)
     else:
@@ -123,9 +126,9 @@ def draw_figures(
 
 def render(entry: Figure[Data], data: Data, kind: str) -> bytes:
     """Return one drawn figure as the bytes of a file of that kind, the same on every run."""
-    from matplotlib.figure import Figure as MatplotlibFigure
-
     with house_style():
+        from matplotlib.figure import Figure as MatplotlibFigure
+
         canvas = MatplotlibFigure(figsize=entry.size)
         entry.draw(data, canvas)
         buffer = io.BytesIO()
@@ -133,9 +136,26 @@ def render(entry: Figure[Data], data: Data, kind: str) -> bytes:
     return buffer.getvalue()
 
 
+def load_matplotlib() -> None:
+    """Import matplotlib; its backend does not matter, since figures are plain objects.
+
+    What MPLBACKEND names may be missing here: a notebook's own, which its shell commands inherit.
+    """
+    if "matplotlib" in sys.modules:
+        return
+    asked = os.environ.pop("MPLBACKEND", None)  # a bad one ends the import half-way, for good
+    import matplotlib as mpl
+
+    if asked is not None:
+        os.environ["MPLBACKEND"] = asked
+        with suppress(ValueError):
+            mpl.rcParams["backend"] = asked
+
+
 @contextmanager
 def house_style() -> Iterator[None]:
     """Apply the one style sheet, whatever the user's own settings are, and take it back."""
+    load_matplotlib()
     import matplotlib as mpl
 
     style = mpl.rc_params_from_file(STYLE, use_default_template=False)

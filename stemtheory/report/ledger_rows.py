@@ -27,7 +27,7 @@ MOST = 1e9  # a larger factor means that the right side is nothing but rounding
 
 
 @dataclass(frozen=True)
-class Line:
+class LedgerLine:
     """Rows of one claim that say the same of several readings."""
 
     id: str
@@ -45,6 +45,11 @@ class Line:
         return surprising({"verdict": self.verdict, "expected": self.expected})
 
     @property
+    def badge(self) -> str:
+        """The verdict, and whether it was unexpected: how the line is marked."""
+        return f"{self.verdict} unexpected" if self.unexpected else self.verdict
+
+    @property
     def place(self) -> str:
         """What the row is about, in words: the readings and the kind of step."""
         readings = "" if self.one_reading else ", ".join(self.readings)
@@ -53,7 +58,7 @@ class Line:
         return ", ".join(part for part in (where, readings) if part)
 
 
-def lines(rows: Sequence[Json], known: Mapping[str, Claim]) -> list[Line]:
+def lines(rows: Sequence[Json], known: Mapping[str, Claim]) -> list[LedgerLine]:
     """Return rows of the document, those with one verdict at one place put together."""
     groups: dict[tuple[str, ...], list[Json]] = {}
     for row in rows:
@@ -62,11 +67,11 @@ def lines(rows: Sequence[Json], known: Mapping[str, Claim]) -> list[Line]:
     return [_line(known[key[0]], group) for key, group in groups.items()]
 
 
-def _line(claim: Claim, group: Sequence[Json]) -> Line:
+def _line(claim: Claim, group: Sequence[Json]) -> LedgerLine:
     worst = min(group, key=lambda row: float("inf") if row["margin"] is None else row["margin"])
     readings = tuple(row["reading"] for row in group)
     first = group[0]
-    return Line(
+    return LedgerLine(
         first["id"],
         readings,
         first["where"],

@@ -12,7 +12,7 @@ import ast
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -29,11 +29,24 @@ ALWAYS = ("stemtheory.problems", "stemtheory.algorithms")
 
 
 class Manifest:
-    """The manifest of one folder; every change is written at once, whole."""
+    """The manifest of one folder; every change is written at once, whole, and told."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, progress: Callable[[str], None] = lambda _: None) -> None:
+        self.folder, self.progress = folder, progress
         self.parts = _read(folder / NAME)
+
+    def made(self, part: str, key: str, make: Callable[[bool], tuple[Any, Iterable[Path]]]) -> Any:
+        """Return the result of ``part``: the one that is here, or what ``make`` returns with files.
+
+        ``make`` is told whether the part was begun with this key before.
+        """
+        kept = self.kept(part, key)
+        if kept is not None:
+            self.progress(f"{part}: as before")
+            return kept
+        result, files = make(self.begin(part, key))
+        self.done(part, key, result, files)
+        return result
 
     def kept(self, part: str, key: str) -> Any:
         """Return the result of ``part`` if it was made with ``key`` and its files are untouched."""

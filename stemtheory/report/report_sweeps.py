@@ -5,8 +5,7 @@ Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg.
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from stemtheory.experiment.store import tables
 from stemtheory.oracles import catalogue
 from stemtheory.report.drawing import writable_folder
 from stemtheory.report.manifest import Manifest, key_of
-from stemtheory.report.pages import Column, Section, Table, download
+from stemtheory.report.tables import Column, Table
 
 BUDGET = {"quick": 60.0, "full": 1800.0}  # predicted seconds on a machine of speed 1
 ROOTS = ("stemtheory.experiment", "stemtheory.report.report_sweeps")
@@ -27,9 +26,7 @@ FITS = (
 Result = Mapping[str, Any]
 
 
-def every_sweep(
-    mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
-) -> tuple[list[Result], list[str]]:
+def every_sweep(mode: str, manifest: Manifest) -> tuple[list[Result], list[str]]:
     """Return the result of every sweep within the budget, cheapest first, and who is left out.
 
     A sweep that was cut short goes on from its store; one whose code or file has changed since is
@@ -42,7 +39,7 @@ def every_sweep(
         if spent > BUDGET[mode]:
             left_out.append(name)
             continue
-        results.append(one_sweep(name, mode, folder, manifest, progress))
+        results.append(one_sweep(name, mode, manifest))
     return results, left_out
 
 
@@ -53,27 +50,21 @@ def predicted(name: str, mode: str) -> float:
     return sum(weight(cell) for cell in cells.values())
 
 
-def one_sweep(
-    name: str, mode: str, folder: Path, manifest: Manifest, progress: Callable[[str], None]
-) -> Result:
+def one_sweep(name: str, mode: str, manifest: Manifest) -> Result:
     """Return what a report says of one sweep; its cells lie in ``sweeps/NAME-MODE.sqlite``."""
     spec = load_spec(name, mode)
-    part, key = f"sweep {name}", key_of(ROOTS, mode, spec)
-    kept: Result | None = manifest.kept(part, key)
-    if kept is not None:
-        progress(f"sweep {name}: as before")
-        return kept
-    progress(f"sweep {name}: running")
-    place = writable_folder(folder / "sweeps")
-    store = place / f"{name}-{mode}.sqlite"
-    if not manifest.begin(part, key):
-        for old in place.glob(f"{store.name}*"):
+
+    def make(again: bool) -> tuple[Result, list[Path]]:
+        manifest.progress(f"sweep {name}: running")
+        place = writable_folder(manifest.folder / "sweeps")
+        store, csv = (place / f"{name}-{mode}.{ending}" for ending in ("sqlite", "csv"))
+        for old in () if again else place.glob(f"{store.name}*"):
             old.unlink()
-    found = run_sweep(spec, store=store)
-    csv = place / f"{name}-{mode}.csv"
-    tables.export(_records(found), csv)
-    result = described(spec, found, csv.relative_to(folder).as_posix())
-    manifest.done(part, key, result, [csv])
+        found = run_sweep(spec, store=store)
+        tables.export(_records(found), csv)
+        return described(spec, found, csv.relative_to(manifest.folder).as_posix()), [csv]
+
+    result: Result = manifest.made(f"sweep {name}", key_of(ROOTS, mode, spec), make)
     return result
 
 
@@ -95,28 +86,6 @@ def described(spec: Spec, found: SweepResult, csv: str) -> Result:
     cells = ("cells_total", "cells_failed", "cells_diverged")
     counts = ("name", "points", *cells, "may_diverge", "fits")
     return {"summary": spec.summary, "csv": csv} | {k: document[k] for k in counts}
-
-
-def section(results: list[Result], left_out: list[str], mode: str, folder: Path) -> Section:
-    """Return the section on the sweeps."""
-    body = [_one(result, folder) for result in results]
-    if left_out:
-        names = ", ".join(f"stemtheory sweep {name} --{mode}" for name in left_out)
-        body.append(f"<p>Left out, since they take longer: <code>{html.escape(names)}</code>.</p>")
-    return Section("sweeps", "Sweeps", "\n".join(body) or "<p>There is none.</p>")
-
-
-def _one(result: Result, folder: Path) -> str:
-    text = (
-        f"{result['points']} points, {result['cells_total']} cells, of which"
-        f" {result['cells_failed'] or 'none'} failed and"
-        f" {result['cells_diverged'] or 'none'} diverged."
-    )
-    fits = fit_table(result)
-    return (
-        f"<h3>{html.escape(result['name'])}</h3><p>{html.escape(result['summary'])}. {text}"
-        f" {download(folder / result['csv'])}</p>{fits.html() if fits.rows else ''}"
-    )
 
 
 def fit_table(result: Result) -> Table:

@@ -5,15 +5,14 @@ Paper: Def: StationaryPt.
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stemtheory.bounds import Margin, document
-from stemtheory.runtime import Floats, UsageError, part_of, to_json, write_file
+from stemtheory.report.drawing import FORMATS, house_style, load_matplotlib
+from stemtheory.runtime import Floats, UsageError, to_json, try_file, write_file
 from stemtheory.simulator import Trace
 
 if TYPE_CHECKING:
@@ -23,24 +22,15 @@ TRACE_FORMATS = (".npz", ".json", ".csv")
 PLOT_FORMATS = (".png", ".pdf", ".svg")
 PLOT_POINTS = 200
 LARGEST = 1e30  # beyond it a diverging run would squeeze everything else
-# Without these the same run would give another file every time.
-PLOT_METADATA: dict[str, dict[str, Any]] = {
-    ".png": {},
-    ".pdf": {"CreationDate": None},
-    ".svg": {"Date": None},
-}
 
 
 def targets(out: Path | None, plot: Path | None) -> list[Path]:
     """Return the files to write, all of them checked before anything is run."""
     found = [] if out is None else [check_file(out, TRACE_FORMATS)]
-    return found if plot is None else [*found, check_file(plot, PLOT_FORMATS)]
-
-
-def write(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
-    """Write a trace, or draw it, as the ending of ``path`` asks for; return the path."""
-    draw = path.suffix in PLOT_FORMATS
-    return (draw_trace if draw else write_trace)(trace, found, path)
+    if plot is not None:
+        load_matplotlib()
+        found.append(check_file(plot, PLOT_FORMATS))
+    return found
 
 
 def check_file(path: Path, formats: tuple[str, ...]) -> Path:
@@ -49,42 +39,21 @@ def check_file(path: Path, formats: tuple[str, ...]) -> Path:
     Raises
     ------
     UsageError
-        For another ending, or a folder that cannot be written to.
+        For another ending, a folder, or what cannot be written.
     """
     if path.suffix not in formats:
         known = ", ".join(formats)
         raise UsageError(f"{path} must end in one of {known}: choose another name.")
-    try:
-        part = part_of(path)  # of a link beside the file that it means
-        check_folder(part.parent if path.is_symlink() else path.parent)
-        folder = path.is_dir()
-        with contextlib.suppress(FileNotFoundError):
-            part.lstat()  # a name may be too long
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{path} cannot be written ({reason}): choose another name.") from error
-    if folder:
+    try_file(path, "name")
+    if path.is_dir():
         raise UsageError(f"{path} is a folder, but a file is written there: choose another name.")
     return path
 
 
-def check_folder(folder: Path) -> Path:
-    """Return ``folder`` if files can be written into it.
-
-    Raises
-    ------
-    UsageError
-        If they cannot. Found out by trying: permissions alone do not tell.
-    """
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(
-            f"the folder {folder} cannot be written to ({reason}): create it or choose another."
-        ) from error
-    return folder
+def write(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
+    """Write a trace, or draw it, as the ending of ``path`` asks for; return the path."""
+    draw = path.suffix in PLOT_FORMATS
+    return (draw_trace if draw else write_trace)(trace, found, path)
 
 
 def plot_times(T: int) -> list[int]:
@@ -107,21 +76,14 @@ def write_trace(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
 
 def draw_trace(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
     """Draw ||grad f(xbar_t)||^2 and its running average against t, means over replicates."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    kind = path.suffix.removeprefix(".")
+    with house_style():
+        from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    _draw(figure.add_subplot(), trace, found)
-    kind = path.suffix
-    with mpl.rc_context({"svg.hashsalt": "stemtheory"}):
-        return write_file(
-            path,
-            lambda file: figure.savefig(
-                file, format=kind[1:], dpi=150, metadata=PLOT_METADATA[kind]
-            ),
-        )
+        figure = Figure(figsize=(7, 4.2))
+        _draw(figure.add_subplot(), trace, found)
+        options: dict[str, Any] = {"format": kind, "metadata": FORMATS[kind]}
+        return write_file(path, lambda file: figure.savefig(file, **options))
 
 
 def _draw(ax: Axes, trace: Trace, found: tuple[Margin, ...]) -> None:
@@ -137,7 +99,7 @@ def _draw(ax: Axes, trace: Trace, found: tuple[Margin, ...]) -> None:
     # a bound is about T alone; a vacuous one would squeeze the rest
     shown = {m.name: m.value for m in found if m.verdict == "holds" and m.value is not None}
     for (name, value), marker in zip(shown.items(), "vDs^o", strict=False):
-        ax.plot([s["T"]], [value], marker, color="C3", mfc="none", label=f"bound {name}")
+        ax.plot([s["T"]], [value], marker, color="C2", mfc="none", label=f"bound {name}")
     if any(len(t) for t, _ in curves.values()):
         ax.set(xscale="log", yscale="log")
     ax.set(
@@ -146,7 +108,7 @@ def _draw(ax: Axes, trace: Trace, found: tuple[Margin, ...]) -> None:
         title=f"{s['problem']}, {s['algorithm']}: T={s['T']}, K={s['K']}, b={s['b']:.4g}, "
         f"I={s['I']}" + (" (diverged)" if trace.status == "diverged" else ""),
     )
-    ax.legend(fontsize="small")
+    ax.legend()
 
 
 def _drawable_means(trace: Trace, values: Floats) -> tuple[Any, Any]:

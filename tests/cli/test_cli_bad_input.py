@@ -222,7 +222,7 @@ def test_an_unwritable_folder_is_found_before_the_run(
     for place in (tmp_path / "missing", tmp_path / "file"):
         sentence = one_sentence((*RUN, option, str(place / f"x.{ending}")), capsys)
         assert str(place) in sentence
-        assert "cannot be written to" in sentence
+        assert "cannot be written (" in sentence
     if option == "--out":
         sentence = one_sentence((*RUN, option, str(tmp_path / "folder.npz")), capsys)
         assert "is a folder" in sentence

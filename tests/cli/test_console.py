@@ -1,9 +1,12 @@
 """What is printed where: narrow terminals, closed streams, encodings that lack a letter."""
 
 import io
+import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -93,3 +96,75 @@ def test_a_signal_that_a_finaliser_swallows_is_raised_again() -> None:
     assert done.returncode == 143
     assert done.stdout == "still at work\ncleaned up\n"
     assert done.stderr.endswith("error: stopped by SIGTERM; no half-written file was left.\n")
+
+
+LOUD = """
+import os
+import signal
+from stemtheory.problems.quadratic import ENTRY
+print("loud")
+os.write(1, b"louder\\n")
+"""
+
+
+def test_with_json_stdout_is_one_document_whatever_a_module_prints(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(LOUD, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "stemtheory", *["run", "loud:ENTRY", "stem", "--T", "8", "--json"]],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}"},
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["T"] == 8
+    assert sorted(done.stderr.split()) == ["loud", "louder"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("command", ["list bounds", "doctor --json"])
+def test_a_full_disk_is_one_sentence(command: str) -> None:
+    done = subprocess.run(
+        f"{COMMAND} {command} >/dev/full", shell=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: stdout cannot be written (")
+    assert done.stderr.count("\n") == 1
+    assert subprocess.run(f"{COMMAND} list x 2>/dev/full", shell=True, cwd=ROOT).returncode == 2
+
+
+WAITS = """
+import multiprocessing, sys, time
+from stemtheory.cli import console
+
+def work():
+    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+    worker.start()
+    print("at work", flush=True)
+    try:
+        time.sleep(60)
+    finally:
+        worker.join()  # as a pool does: what is in flight is finished
+
+sys.exit(console.guarded(work))
+"""
+
+
+def test_a_first_signal_says_what_is_waited_for_and_a_second_ends_it() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        assert child.stderr.readline() == f"{console.WAITING}\n"
+        time.sleep(0.5)
+        assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        assert child.wait(20) == 130
+        assert child.stderr.read().endswith("stopped by SIGINT; no half-written file was left.\n")

@@ -9,6 +9,7 @@ import shlex
 import pytest
 
 from docs.build import findings
+from docs.build.templates import fill
 from stemtheory.cli.app import main
 from tests.helpers.sources import ROOT
 
@@ -31,15 +32,15 @@ def values() -> dict[str, str]:
 @pytest.mark.slow
 def test_no_number_is_stale(values: dict[str, str]) -> None:
     template = TEMPLATE.read_text(encoding="utf-8")
-    assert findings.fill(template, values) == TEXT, "run: python docs/build.py"
+    assert fill(template, values) == TEXT, "run: python -m docs.build"
 
 
 def test_names_and_values_must_meet() -> None:
-    assert findings.fill("a {{b}} c", {"b": "1"}) == "a 1 c"
+    assert fill("a {{b}} c", {"b": "1"}) == "a 1 c"
     with pytest.raises(ValueError, match=r"\['b'\]"):
-        findings.fill("a {{b}} c", {})
+        fill("a {{b}} c", {})
     with pytest.raises(ValueError, match=r"\['d'\]"):
-        findings.fill("a {{b}} c", {"b": "1", "d": "2"})
+        fill("a {{b}} c", {"b": "1", "d": "2"})
 
 
 @pytest.mark.slow

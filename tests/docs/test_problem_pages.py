@@ -7,12 +7,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from docs.build import problem_pages
+from docs.build import __main__ as build
+from docs.build import problems
 from stemtheory.oracles.catalogue import names, problem_entry
 from tests.helpers.sources import ROOT
 
 DOCS = ROOT / "docs"
-AGAIN = "generate them: python -m docs.build.problem_pages docs"
+AGAIN = "generate them: python -m docs.build"
 
 
 def stale(made: dict[str, str]) -> list[str]:
@@ -25,41 +26,48 @@ def stale(made: dict[str, str]) -> list[str]:
 
 
 def test_no_page_is_stale() -> None:
-    made = problem_pages.pages()
-    assert stale(made) == [], AGAIN
-    assert problem_pages.stale_pictures(DOCS, made) == [], AGAIN
+    assert stale(problems.pages()) == [], AGAIN
+    assert problems.stale_pictures(DOCS) == [], AGAIN
 
 
 def test_a_changed_problem_makes_its_page_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     from stemtheory.problems import welsch
 
     monkeypatch.setattr(welsch, "ENTRY", replace(welsch.ENTRY, summary="something else"))
-    assert stale(problem_pages.pages()) == ["problems.md"]
+    assert stale(problems.pages()) == ["problems.md"]
     monkeypatch.setattr(welsch, "ENTRY", replace(welsch.ENTRY, slope=problem_entry("cauchy").slope))
-    assert "img/problems/welsch.svg" in stale(problem_pages.pages())
+    assert "img/problems/welsch.svg" in stale(problems.pages())
 
 
 @pytest.mark.parametrize("name", names("problems"))
 def test_every_problem_has_its_section_and_picture(name: str) -> None:
-    text = problem_pages.section(name)
+    page = (DOCS / "problems.md").read_text(encoding="utf-8")
+    text = page.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
     entry = problem_entry(name)
     assert entry.formula in text
     assert len(entry.visible) > 40
     assert "| L | 1 | " in text
-    root = ET.fromstring(problem_pages.picture(name))
+    root = ET.fromstring(problems.picture(name))
     lines = root.findall(".//{http://www.w3.org/2000/svg}polyline")
     assert len(lines) == 3
     assert all("nan" not in line.attrib["points"] for line in lines)
 
 
-def test_pages_are_written_and_old_pictures_go(tmp_path: Path) -> None:
+def test_one_command_writes_every_page_and_removes_old_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {pages.__module__ for pages in build.PAGES} == {
+        f"docs.build.{name}" for name in ("findings", "problems", "replication")
+    }
     old = tmp_path / "img/problems/gone.svg"
     old.parent.mkdir(parents=True)
     old.write_text("<svg/>")
-    written = problem_pages.write(tmp_path)
-    assert not old.exists()
-    assert {p.relative_to(tmp_path).as_posix() for p in written} == set(problem_pages.pages())
-    assert all(path.is_file() for path in written)
+    monkeypatch.setattr(build, "PAGES", (lambda: {"a.md": "a"}, problems.pages))
+    monkeypatch.setattr(build.casefiles, "build", lambda: [tmp_path])
+    build.main(tmp_path)
+    assert capsys.readouterr().out.endswith("1 case files\n")
+    written = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}
+    assert written == {"a.md", *problems.pages()}
 
 
 # -- how to add a problem

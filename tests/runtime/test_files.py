@@ -111,4 +111,4 @@ def test_a_run_writes_through_a_link(tmp_path: Path, capsys: pytest.CaptureFixtu
     stray = tmp_path / "stray.json"
     stray.symlink_to(tmp_path / "none" / "real.json")
     assert main([*RUN, str(stray)]) == 2
-    assert "none cannot be written to" in capsys.readouterr().err
+    assert "stray.json cannot be written (No such file" in capsys.readouterr().err

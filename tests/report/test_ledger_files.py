@@ -19,10 +19,10 @@ from stemtheory.claims import together
 from stemtheory.claims.base import Claim, Comparison, Verdict
 from stemtheory.claims.ledger import select
 from stemtheory.claims.sides import MOST, Point, Sample, sides
-from stemtheory.report import ledger_report
+from stemtheory.report import ledger_files
 from stemtheory.report.ledger_plot import SIZE, limits, plot
 from stemtheory.report.ledger_rows import excess, lines, matrix
-from stemtheory.runtime.errors import UsageError
+from stemtheory.report.pages import render
 
 NAMES = ("M1", "M3", "U2", "U2-corrected", "D1", "A2i", "SP1")
 AWKWARD = Claim(
@@ -48,7 +48,7 @@ def written(outcomes: list[together.Outcome], tmp_path_factory: pytest.TempPathF
     """Return the folder of its five files."""
     out = tmp_path_factory.mktemp("ledger")
     document = together.document(outcomes, mutants=True)
-    files = ledger_report.write(ledger_report.folder(out), document, outcomes, "quick", NAMES)
+    files = ledger_files.write(out, document, outcomes, "quick", NAMES)
     assert [Path(file).name for file in files] == [
         f"ledger.{ending}" for ending in ("csv", "json", "md", "tex", "html")
     ]
@@ -58,7 +58,7 @@ def written(outcomes: list[together.Outcome], tmp_path_factory: pytest.TempPathF
 class Page(HTMLParser):
     """Collects the ids, links, articles and open tags of a page."""
 
-    VOID = ("meta", "link", "input", "br", "img")
+    VOID = ("meta", "link", "input", "br", "img", "wbr")
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -153,15 +153,15 @@ def test_the_files_are_the_same_on_every_run(
     outcomes: list[together.Outcome], written: Path, tmp_path: Path
 ) -> None:
     document = together.document(outcomes, mutants=True)
-    ledger_report.write(tmp_path, document, outcomes, "quick", NAMES)
+    ledger_files.write(tmp_path, document, outcomes, "quick", NAMES)
     for path in tmp_path.iterdir():
         assert path.read_bytes() == (written / path.name).read_bytes()
 
 
 def test_awkward_texts_are_escaped(tmp_path: Path) -> None:
-    pattern = ("tests.report.test_ledger_report:AWKWARD",)
+    pattern = ("tests.report.test_ledger_files:AWKWARD",)
     found = together.outcomes(pattern, jobs=1)
-    ledger_report.write(tmp_path, together.document(found, False), found, "quick", pattern)
+    ledger_files.write(tmp_path, together.document(found, False), found, "quick", pattern)
     text = (tmp_path / "ledger.html").read_text()
     assert Page(text).open == []
     assert "<b>&" not in text
@@ -169,16 +169,10 @@ def test_awkward_texts_are_escaped(tmp_path: Path) -> None:
     assert r"odd\textbar{}\_\&section" in (tmp_path / "ledger.tex").read_text()
 
 
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot be written"):
-        ledger_report.folder(tmp_path / "file")
-
-
 def test_the_diagonal_parts_what_holds_from_what_does_not() -> None:
     claim = select(["U3"])[0]
     points = [Point(1e-3, 1e-5, False), Point(1e-5, 1e-2, True), Point(0.0, 1e-4, True)]
-    picture = ET.fromstring(plot(claim, points))
+    picture = ET.fromstring(render("ledger_plot.svg", plot=plot(claim, points)))
     paths = {path.attrib["class"]: path.attrib["d"] for path in picture.iter("path")}
     assert paths["holds"].count("h0") == 1
     assert paths["violated"].count("l7 7") == 2
@@ -188,7 +182,7 @@ def test_the_diagonal_parts_what_holds_from_what_does_not() -> None:
     assert y - 10 > SIZE - (x - 50)  # below the diagonal
     assert y_bad - 10 < SIZE - (x_bad - 50)
     assert limits(points) == (-6, -1)
-    assert plot(claim, []) == ""
+    assert plot(claim, []) is None
 
 
 def test_a_sample_keeps_the_worst_and_every_violation() -> None:

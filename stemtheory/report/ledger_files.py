@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory.claims import Claim, Outcome, select
-from stemtheory.report.drawing import writable_folder
 from stemtheory.report.ledger_page import NOTE, TITLE, html_page
 from stemtheory.report.ledger_rows import lines
-from stemtheory.report.pages import Column, Table
+from stemtheory.report.tables import Column, Table
 from stemtheory.runtime import to_json, write_whole
 
 COLUMNS = (
@@ -19,17 +18,6 @@ COLUMNS = (
     Column("margin"),
     Column("reason", False),
 )
-
-
-def folder(path: Path) -> Path:
-    """Return the folder of the files, made if need be, before any work is done.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be written.
-    """
-    return writable_folder(path)
 
 
 def write(

@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jinja2 import UndefinedError
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.bounds.verdicts import Margin, margins
+from stemtheory.bounds.verdicts import Margin
 from stemtheory.experiment.design.spec import Spec, parse_spec
 from stemtheory.oracles import catalogue
 from stemtheory.report import drawing, report_sweeps
 from stemtheory.report import reproduction as report
 from stemtheory.report.drawing import Figure
-from stemtheory.report.manifest import key_of, reachable
-from stemtheory.report.pages import Column, Section, Table, shown
+from stemtheory.report.manifest import Manifest, key_of, reachable
+from stemtheory.report.pages import render
+from stemtheory.report.report_page import report_page
+from stemtheory.report.tables import Column, Table, shown
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.trace import Trace
 
@@ -85,7 +88,7 @@ def test_numbers_are_shown_with_three_digits(value: Any, text: str) -> None:
 class Reader(HTMLParser):
     """Collects what a page points at, its anchors and text, and whether its tags close."""
 
-    EMPTY = frozenset({"meta", "link", "img", "br", "input"})
+    EMPTY = frozenset({"meta", "link", "img", "br", "input", "wbr"})
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -126,10 +129,34 @@ def page_faults(text: str, folder: Path) -> list[str]:
 
 
 def test_the_page_is_whole_and_escaped(tmp_path: Path) -> None:
-    text = report.page("quick", [Section("one", AWKWARD, TABLE.html())])
+    (tmp_path / "bounds.csv").write_bytes(b"1")
+    for ending in ("md", "tex"):
+        (tmp_path / f"bounds.{ending}").touch()
+    for ending in ("csv", "md", "tex", "html"):
+        (tmp_path / f"ledger.{ending}").touch()
+    text = report_page(
+        tmp_path,
+        mode="quick",
+        seed=0,
+        known={},
+        ledger={"claims": [], "summary": {}, "unexpected": []},
+        bounds=TABLE,
+        figures=[],
+        left_out={AWKWARD: AWKWARD},
+        sweeps=[],
+        long_sweeps=[AWKWARD],
+        manifest=Manifest(tmp_path),
+    )
     assert page_faults(text, tmp_path) == []
-    assert AWKWARD in "".join(Reader(text).words)
+    assert "".join(Reader(text).words).count(AWKWARD) == 5
     assert "<c>" not in text
+    assert '<a download="bounds.csv" href="data:text/plain;base64,MQ==">' in text
+    assert '<td class="n">12,345</td>' in text
+
+
+def test_a_name_that_a_template_lacks_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="title"):
+        render("page.html", sections={})
 
 
 @pytest.mark.parametrize(
@@ -406,9 +433,10 @@ def _title_of(text: str, width: int, folder: Path) -> dict[str, Any]:
 @pytest.mark.usefixtures("short")
 def test_a_violated_bound_is_unexpected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def violated(trace: Trace) -> tuple[Margin, ...]:
-        return tuple(replace(m, margin=0.5, verdict="violated") for m in margins(trace))
+        return tuple(replace(m, margin=0.5, verdict="violated") for m in bounds(trace))
 
-    monkeypatch.setattr(report, "margins", violated)
+    bounds = Trace.bounds
+    monkeypatch.setattr(Trace, "bounds", violated)
     unexpected = report.reproduce(mode="quick", out=tmp_path)["verify"]["unexpected"]
     assert len(unexpected) == 9
     assert {row["verdict"] for row in unexpected} == {"violated"}
