@@ -190,11 +190,11 @@ class Claim:
     conditional) or a ``Case`` (expectation and rate). ``expected`` maps (reading, where) to the
     verdict where it is not ``holds``; ``readings`` are the readings of a path claim. A claim that
     must be violated somewhere ships ``counterexamples``, which join the panel of their reading.
+    ``section`` is that of its module: the ledger says it, a user's claim may.
     """
 
     id: str
     label: str
-    section: str
     kind: Kind
     statement: str
     formula: str
@@ -208,6 +208,7 @@ class Claim:
     identity: bool = False
     reason: str = ""
     repair: str = ""
+    section: str = ""
 
     def expectation(self, reading: str, where: str) -> Verdict:
         """Return the verdict that this row must show."""
@@ -220,7 +221,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Finding:
     """The verdict of one claim on one case, at one kind of place."""
 
     claim: str

@@ -19,8 +19,9 @@ import numpy as np
 
 from stemtheory._version import __version__
 from stemtheory.claims.base import Case, Claim, Comparison, Verdict
+from stemtheory.claims.checking import opened, subjects
 from stemtheory.claims.judge import RELATIVE, instances
-from stemtheory.claims.ledger import claims, one, opened, subjects
+from stemtheory.claims.ledger import claims, one
 from stemtheory.runtime import UsageError, write_whole
 
 SHIPPED = FilePath(__file__).with_name("cases")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from stemtheory.claims.base import Cell, Claim, Comparison, Verdict
+from stemtheory.claims.base import Claim, Comparison, Finding, Verdict
 from stemtheory.runtime import Floats
 
 ALPHA = 1e-3
@@ -47,7 +47,7 @@ def instances(claim: Claim, comparison: Comparison) -> Instances:
     return Instances(left, right, where, t, verdicts, margins)
 
 
-def judge(claim: Claim, comparison: Comparison, reading: str, note: str = "") -> list[Cell]:
+def judge(claim: Claim, comparison: Comparison, reading: str, note: str = "") -> list[Finding]:
     """Return a cell for every kind of place ('all', 'off-sync', 'sync') in the comparison."""
     every = instances(claim, comparison)
     return [
@@ -104,7 +104,7 @@ def _mark_vacuous(c: Comparison, right: Floats, verdicts: Any) -> Any:
     return np.where((verdicts == Verdict.HOLDS) & (right >= trivial), Verdict.VACUOUS, verdicts)
 
 
-def _cell(claim: Claim, reading: str, place: str, found: Instances, note: str) -> Cell:
+def _cell(claim: Claim, reading: str, place: str, found: Instances, note: str) -> Finding:
     worst = int(np.argmin(found.margins))
     at = {
         "t": found.t[worst].item(),
@@ -112,7 +112,7 @@ def _cell(claim: Claim, reading: str, place: str, found: Instances, note: str) -
         "right": float(found.right[worst]),
     }
     verdict, margin = combine(found.verdicts.tolist()), _finite(found.margins[worst])
-    return Cell(claim.id, reading, place, verdict, margin, at, len(found.left), note=note)
+    return Finding(claim.id, reading, place, verdict, margin, at, len(found.left), note=note)
 
 
 def combine(verdicts: Any) -> Verdict:

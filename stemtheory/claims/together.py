@@ -15,7 +15,8 @@ from multiprocessing import get_context
 from typing import Any
 
 from stemtheory.claims.base import Claim
-from stemtheory.claims.ledger import Ledger, assemble, check, row_json, select, try_mutants
+from stemtheory.claims.checking import Ledger, assemble, check, row_json, try_mutants
+from stemtheory.claims.ledger import select
 from stemtheory.claims.sides import Point, Sample
 
 ALONE = 12  # claims that are sooner done than a second process is started
@@ -54,7 +55,7 @@ def verify(
     jobs: int | None = None,
     progress: Progress = lambda text: None,
 ) -> Ledger:
-    """Return the document of ``ledger.verify``, made by ``jobs`` processes (all cores by default).
+    """Return the ledger's document, made by ``jobs`` processes (all cores by default).
 
     Raises
     ------

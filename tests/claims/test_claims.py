@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import stemtheory
 from stemtheory.claims.base import Claim, Mutant, Verdict
+from stemtheory.claims.checking import check, rejects, rows_of
+from stemtheory.claims.explanation import explain
 from stemtheory.claims.judge import INSTANCES
-from stemtheory.claims.ledger import check, claims, rejects, rows_of, select
+from stemtheory.claims.ledger import MODULES, claims, module_of, select
 from stemtheory.runtime.errors import UsageError
 
 LEDGER = claims()
@@ -68,6 +73,22 @@ def test_unknown_names_are_refused() -> None:
 def test_sections_and_globs() -> None:
     assert {c.id for c in select(["ALG*"])} == {"ALG-1", "ALG-2", "ALG-3", "ALG-4"}
     assert {c.section for c in select(["schedule"])} == {"schedule"}
+
+
+def test_a_section_is_its_module() -> None:
+    """The section that ``explain`` names has a module, and the claim is written there."""
+    root = Path(stemtheory.__file__).parents[1]
+    sections = {claim.section for claim in LEDGER.values()}
+    assert len(sections) == len(MODULES)
+    for claim in LEDGER.values():
+        module = module_of(claim.section)
+        assert module is not None
+        assert f'"{claim.id}"' in (root / module).read_text(), (claim.id, module)
+    found = explain("M3c")
+    assert (found["section"], found["module"]) == (
+        "stem-contraction",
+        "stemtheory/claims/paper/stem/contraction.py",
+    )
 
 
 def test_a_row_is_violated_if_any_cell_is() -> None:

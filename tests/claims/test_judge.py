@@ -14,7 +14,7 @@ from stemtheory.runtime.errors import UsageError
 
 
 def verdict(kind: Kind, left: Any, right: Any, **more: Any) -> tuple[Any, Any]:
-    claim = Claim("X", "eq: Step-Size", "test", kind, "s", "f", compare=lambda subject: subject)
+    claim = Claim("X", "eq: Step-Size", kind, "s", "f", compare=lambda subject: subject)
     cell = judge(claim, Comparison(np.atleast_1d(left), np.atleast_1d(right), **more), "literal")[0]
     return cell.verdict, cell.margin
 

@@ -78,7 +78,6 @@ def premises(case: Case) -> tuple[Premise, ...]:
 CONTRACTION = Claim(
     id="SGD1",
     label="one step of SGD",
-    section="textbook",
     kind="arithmetic",  # a closed form on the claim's own subjects: exact, so it can be attained
     statement="One step of SGD on a strongly convex quadratic contracts, up to noise.",
     formula=r"E\|x_{t+1}-x^*\|^2 \leq (1-\eta\mu)^2 \|x_t-x^*\|^2 + \eta^2\sigma^2",
@@ -94,7 +93,6 @@ CONTRACTION = Claim(
 SAMPLED = Claim(
     id="SGD1-S",
     label="one step of SGD",
-    section="textbook",
     kind="expectation",
     statement="Real steps have the mean that the closed form of SGD1 states.",
     formula=r"E\|x_{t+1}-x^*\|^2 = \|x_t-\eta\nabla f(x_t)-x^*\|^2 + \eta^2 E\|n(x_t)\|^2",

@@ -192,7 +192,7 @@ def test_the_diagonal_parts_what_holds_from_what_does_not() -> None:
 
 
 def test_a_sample_keeps_the_worst_and_every_violation() -> None:
-    claim = Claim("X", "x", "x", "arithmetic", "s", "f", compare=lambda s: s)
+    claim = Claim("X", "x", "arithmetic", "s", "f", compare=lambda s: s)
     import numpy as np
 
     left = np.linspace(1.0, 3.0, 5000)

@@ -19,7 +19,6 @@ from stemtheory.claims.panel import path_cases
 from stemtheory.runtime import Floats
 from stemtheory.simulator import gaussian_draw
 
-SECTION = "assumptions"
 FAR = 50.0  # the points of a run are few and close: look this many times farther out, too
 
 
@@ -137,7 +136,6 @@ def _definition(name: str, label: str, statement: str, formula: str, reason: str
     return Claim(
         id=name,
         label=label,
-        section=SECTION,
         kind="not-checkable",
         statement=statement,
         formula=formula,
@@ -151,7 +149,6 @@ CLAIMS = (
     Claim(
         id="A1",
         label=SMOOTH,
-        section=SECTION,
         kind="pathwise",
         statement="The stochastic gradients are mean-squared Lipschitz with constant L.",
         formula=r"E\|\nabla f^{(k)}(x;\xi)-\nabla f^{(k)}(y;\xi)\|^2 \leq L^2 \|x-y\|^2",
@@ -161,7 +158,6 @@ CLAIMS = (
     Claim(
         id="A1p",
         label=SMOOTH,
-        section=SECTION,
         kind="pathwise",
         statement="So every f^(k) is L-smooth (Jensen).",
         formula=r"\|\nabla f^{(k)}(x)-\nabla f^{(k)}(y)\| \leq L \|x-y\|",
@@ -171,7 +167,6 @@ CLAIMS = (
     Claim(
         id="A2i",
         label=NOISE,
-        section=SECTION,
         kind="expectation",
         statement="The stochastic gradients are unbiased.",
         formula=r"E[\nabla f^{(k)}(x;\xi)] = \nabla f^{(k)}(x)",
@@ -182,7 +177,6 @@ CLAIMS = (
     Claim(
         id="A2ii",
         label=NOISE,
-        section=SECTION,
         kind="pathwise",
         statement="The intra-node variance is at most sigma^2.",
         formula=r"E\|\nabla f^{(k)}(x;\xi)-\nabla f^{(k)}(x)\|^2 \leq \sigma^2",
@@ -193,7 +187,6 @@ CLAIMS = (
     Claim(
         id="A2iii",
         label=NOISE,
-        section=SECTION,
         kind="pathwise",
         statement="The gradients of two workers differ by at most zeta, at every x.",
         formula=r"\|\nabla f^{(k)}(x)-\nabla f^{(l)}(x)\|^2 \leq \zeta^2",
@@ -205,7 +198,6 @@ CLAIMS = (
     Claim(
         id="A2p",
         label=NOISE,
-        section=SECTION,
         kind="pathwise",
         statement="Identical distributions give zeta = 0.",
         formula=r"\mathcal{D}^{(k)}=\mathcal{D}^{(l)} \Rightarrow \zeta = 0",
@@ -217,7 +209,6 @@ CLAIMS = (
     Claim(
         id="A2pp",
         label=NOISE,
-        section=SECTION,
         kind="pathwise",
         statement="The spread of the workers' gradients is at most K zeta^2.",
         formula=r"\sum_k \|\nabla f^{(k)}(x)-\nabla f(x)\|^2 \leq K \zeta^2",

@@ -16,7 +16,6 @@ from stemtheory.claims.evidence.measured import Terms, against, premises
 from stemtheory.claims.evidence.path import EPS, setting_of, square
 from stemtheory.runtime import Floats
 
-SECTION = "fedavg"
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()  # of a standard normal
 
@@ -228,7 +227,6 @@ CLAIMS = (
     Claim(
         id="F1",
         label="Lem: Grad_Variance_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="The mean direction's variance is sigma^2/(bK) where the noise attains sigma.",
         formula=r"E\|\bar d_t - \frac{1}{K}\sum_k \nabla f^{(k)}(x_t^{(k)})\|^2 = \sigma^2/(bK)",
@@ -239,7 +237,6 @@ CLAIMS = (
     Claim(
         id="F1-C",
         label="Lem: Grad_Variance_FedAvg",
-        section=SECTION,
         kind="conditional",
         statement="The mean direction's variance, given the past, is at most sigma^2/(bK).",
         formula=r"E[\|\bar d_t - \frac{1}{K}\sum_k \nabla f^{(k)}(x_t^{(k)})\|^2 | F_t]"
@@ -250,7 +247,6 @@ CLAIMS = (
     Claim(
         id="F2",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="Between synchronisations the workers drift apart by this much at most, per run.",
         formula=r"\sum_{t=1}^T \frac{1}{K}\sum_k E\|x_t^{(k)} - \bar x_t\|^2 \leq"
@@ -268,7 +264,6 @@ CLAIMS = (
     Claim(
         id="F2-R",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="The same for every round by itself.",
         formula=r"\sum_{t=\bar t_{s-1}}^{\bar t_s - 1} \frac{1}{K}\sum_k E\|x_t^{(k)} -"
@@ -280,7 +275,6 @@ CLAIMS = (
     Claim(
         id="F2a",
         label="Eq: GradVar_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="A round's noises add up to variance (I-1) sigma^2/b: martingale differences.",
         formula=r"E\|\sum_{\ell} (noise\ of\ worker\ k)\|^2 = (I-1)\sigma^2/b \leq (I-1)\sigma^2",
@@ -294,7 +288,6 @@ CLAIMS = (
     Claim(
         id="F2b",
         label="Eq: InterNodeVar_FedAvg",
-        section=SECTION,
         kind="pathwise",
         statement="The gradients' deviations over a round, by the drift and zeta.",
         formula=r"\sum_k \|\sum_\ell (\nabla f^{(k)}(x_\ell^{(k)}) - \frac{1}{K}\sum_j"
@@ -305,7 +298,6 @@ CLAIMS = (
     Claim(
         id="F2c",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
-        section=SECTION,
         kind="arithmetic",
         statement="1 - 16L^2I^2 eta^2 >= 4/5, and 5/4 times 2 and 4 is at most 3 and 5.",
         formula=r"1 - 16L^2I^2\eta^2 \geq 65/81 \geq 4/5",
@@ -314,7 +306,6 @@ CLAIMS = (
     Claim(
         id="F3",
         label="lem: Fn_Descent_FedAvg",
-        section=SECTION,
         kind="conditional",
         statement="f descends in expectation, up to the workers' drift and the noise.",
         formula=r"E f(\bar x_{t+1}) \leq E f(\bar x_t) - \frac{\eta}{2}E\|\nabla f(\bar x_t)\|^2 +"
@@ -332,7 +323,6 @@ CLAIMS = (
     Claim(
         id="F4",
         label="Thm: Flexible_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="The FedAvg theorem with explicit constants.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 \leq \frac{2(f(\bar x_1)-f^*)}{\sqrt{bKT}} +"

@@ -28,7 +28,6 @@ from stemtheory.claims.exponents import (
 )
 from stemtheory.schedules import fedavg_curve
 
-SECTION = "fedavg-rates"
 T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))
 ROOT = (b * K * T) ** Fraction(-1, 2)
 DRIFT = b * K * I**2 / T
@@ -195,7 +194,7 @@ def minibatch(workers: int, power: int = 1) -> Comparison:
     )
 
 
-RATE: dict[str, Any] = {"section": SECTION, "kind": "rate"}
+RATE: dict[str, Any] = {"kind": "rate"}
 
 CLAIMS = (
     Claim(
@@ -227,7 +226,6 @@ CLAIMS = (
     Claim(
         id="F5-K3-O",
         label="Thm: Flexible_FedAvg",
-        section=SECTION,
         kind="arithmetic",
         statement="As an upper bound the rate of F5 survives for 81 L^2 K <= T <= K^3, b = I = 1.",
         formula=r"(2\Delta + 2L\sigma^2)/\sqrt{KT} \leq"

@@ -21,7 +21,6 @@ from stemtheory.claims.evidence.brackets import bracket, brackets, innovation, m
 from stemtheory.claims.evidence.path import Path, record, square
 from stemtheory.runtime import Floats
 
-SECTION = "preliminary"
 REPLICATES = {"quick": 1000, "default": 4000, "full": 16000}
 EXACT_NOISES = ("phase", "additive")  # their variance is sigma^2 at every x
 
@@ -108,7 +107,6 @@ CLAIMS = (
     Claim(
         id="P1",
         label="Lem: InnerProduct_e_t_Grad",
-        section=SECTION,
         kind="expectation",
         statement="The direction's error is uncorrelated with the noise of the next step.",
         formula=(
@@ -126,7 +124,6 @@ CLAIMS = (
     Claim(
         id="P2",
         label="Lem: InnerProd_AcrossNodes",
-        section=SECTION,
         kind="expectation",
         statement="The noises of two workers are uncorrelated.",
         formula=(
@@ -141,7 +138,6 @@ CLAIMS = (
     Claim(
         id="P2p",
         label="eq_bound_grad_error_norm",
-        section=SECTION,
         kind="expectation",
         statement="The noises of two samples of one minibatch are uncorrelated.",
         formula=r"E\langle [\cdot](\xi), [\cdot](\xi') \rangle = 0,\ \xi \neq \xi'",
@@ -153,7 +149,6 @@ CLAIMS = (
     Claim(
         id="P3",
         label="Lem: e_bar_bound_Batch",
-        section=SECTION,
         kind="expectation",
         statement="The first direction's error is that of a mean over K B samples.",
         formula=r"E\|\bar e_1\|^2 \leq \frac{\sigma^2}{KB}",

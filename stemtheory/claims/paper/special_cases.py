@@ -19,8 +19,6 @@ from stemtheory.claims.evidence.path import EPS, Path, record, schedule_of
 from stemtheory.runtime import Floats
 from stemtheory.simulator import gaussian_draw, walk
 
-SECTION = "special-cases"
-
 
 def momentumless(level: str, sigma: float = 0.0) -> tuple[Case, ...]:
     """Return runs of STEM with a_t = 1 and a constant step, among them I = 1 and K = 1."""
@@ -120,12 +118,11 @@ def several_steps(case: Case) -> Case:
 
 
 MOMENTUM: dict[str, Any] = {
-    "section": SECTION,
     "kind": "expectation",
     "compare": against("fedavg-theorem"),
     "premises": premises("fedavg-theorem"),
 }
-COMMON: dict[str, Any] = {"section": SECTION, "kind": "pathwise", "identity": True}
+COMMON: dict[str, Any] = {"kind": "pathwise", "identity": True}
 
 CLAIMS = (
     Claim(

@@ -29,7 +29,6 @@ from stemtheory.claims.paper import fedavg_rates
 from stemtheory.claims.paper.stem import rates as stem_rates
 from stemtheory.runtime import Floats
 
-SECTION = "table1"
 T, K, eps = (letter(name) for name in ("T", "K", "eps"))
 EPSILON = 1e-3  # Figure 1's accuracy
 Rows = dict[str, TableRow]
@@ -129,7 +128,7 @@ def wrong(**columns: Fraction) -> Callable[[TableRow], TableRow]:
     )
 
 
-RATE: dict[str, Any] = {"section": SECTION, "kind": "rate", "label": "Table: Comparison"}
+RATE: dict[str, Any] = {"kind": "rate", "label": "Table: Comparison"}
 STEM_ROWS = ("STEM", "Fed STEM", "Minibatch STEM")
 THIRD = Fraction(2, 3)
 
@@ -164,7 +163,6 @@ CLAIMS = (
     Claim(
         id="TB3",
         label="Table: Comparison",
-        section=SECTION,
         kind="not-checkable",
         statement="Table 1, the rows of other algorithms.",
         formula=r"FedAvg, SCAFFOLD, FedPD/FedProx, MIME/FedGLOMO",
@@ -173,7 +171,6 @@ CLAIMS = (
     Claim(
         id="FG1",
         label="Fig: FedAvgvsSAMVR",
-        section=SECTION,
         kind="arithmetic",
         statement="Figure 1: the surface of rounds over (b, I), with edge bI = eps^{-1/2} = 31.6.",
         formula=r"T/I = \max\{\epsilon^{-1}, (bI)^{-1}\epsilon^{-3/2}\},\ bI = \epsilon^{-1/2}",
@@ -188,7 +185,6 @@ CLAIMS = (
     Claim(
         id="EX",
         label="sec: Experiments",
-        section=SECTION,
         kind="not-checkable",
         statement="The experiments on CIFAR-10 and MNIST.",
         formula=r"w_t = 1, c = \bar c/\bar\kappa^2",

@@ -19,9 +19,6 @@ from stemtheory.oracles import load_problem
 from stemtheory.schedules import Theorem, theorem_c_b
 from stemtheory.simulator import simulate
 
-SECTION = "repaired-costs"
-
-
 # --- E1: the sync batch ---------------------------------------------------------------------------
 
 
@@ -168,7 +165,6 @@ CLAIMS = (
     Claim(
         id="E1",
         label="Def: ComputationComplexity",
-        section=SECTION,
         kind="arithmetic",
         statement="The sync batch m = ceil(I/M) costs at most a share 1/M of samples, and keeps"
         " I/m <= M, so the printed theorem holds for every I with M = 40000.",
@@ -183,7 +179,6 @@ CLAIMS = (
     Claim(
         id="Riv",
         label="Eq: Grad_Norm_Sum",
-        section=SECTION,
         kind="arithmetic",
         statement="In the constant phase the bound is a closed form without a sum.",
         formula=r"\frac{32LI\Delta_f}{T} + \frac{2.134\, b I^2 \sigma^2}{BT}"
@@ -195,7 +190,6 @@ CLAIMS = (
     Claim(
         id="LOGFREE",
         label="Thm: PR_Convergence_Main",
-        section=SECTION,
         kind="arithmetic",
         statement="On or above the curve b = sqrt(S)/(IK), S rounds leave C/S for every I >= 2:"
         " 1/epsilon rounds and epsilon^{-3/2}/K samples without a logarithm.",

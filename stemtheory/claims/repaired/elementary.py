@@ -33,7 +33,6 @@ from stemtheory.claims.repaired.theorem import read_as
 from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b
 
-SECTION = "repaired-elementary"
 THEOREM = "Thm: PR_Convergence_Main_App"
 SUM = "Eq: Grad_Norm_Sum"
 DRIFT = "lem: GradientError_PotentialFn_App"
@@ -184,7 +183,6 @@ CLAIMS = (
     Claim(
         id="REP1",
         label="Lem: Potential_Descent_App",
-        section=SECTION,
         kind="conditional",
         statement="One step of the printed potential, every t, with the jump's own term.",
         formula=r"E[\Phi_{t+1}-\Phi_t] \leq -(\tfrac{\eta}{2}-\tfrac{\eta^2L}{2}"
@@ -206,7 +204,6 @@ CLAIMS = (
     Claim(
         id="REP2",
         label=DRIFT,
-        section=SECTION,
         kind="expectation",
         statement="The drift summed over a round; the literal reading carries some over.",
         formula=r"D_s \leq 0.0233\,\kappa D_{s-1} + 0.0110\,D_s + 2.8046\sum_t"
@@ -225,7 +222,6 @@ CLAIMS = (
     Claim(
         id="REP3",
         label=DRIFT,
-        section=SECTION,
         kind="arithmetic",
         statement="The rounds summed, and the term in dbar absorbed for every I <= 318.",
         formula=r"\sum_s D_s \leq K[0.0455\sum\eta\|\bar d\|^2 + \ldots],\quad"
@@ -237,7 +233,6 @@ CLAIMS = (
     Claim(
         id="REP4",
         label=SUM,
-        section=SECTION,
         kind="expectation",
         statement="The repaired sum before the logarithm, 2 <= I <= 318.",
         formula=r"A_\sigma = \tfrac1{32} + 0.0910(0.004+I/32)/b,\quad"
@@ -255,7 +250,6 @@ CLAIMS = (
     Claim(
         id="REP5",
         label=THEOREM,
-        section=SECTION,
         kind="arithmetic",
         statement="The printed theorem for every 2 <= I <= 86; to 318 with its logs times I/86.",
         formula=r"A_\sigma \leq \tfrac18(128/c_b)^2,\quad"
@@ -272,7 +266,6 @@ CLAIMS = (
     Claim(
         id="REP6",
         label=THEOREM,
-        section=SECTION,
         kind="arithmetic",
         statement="Every I with a sync batch m = ceil(I/85), or with steps smaller by sqrt(I/86).",
         formula=r"\tfrac{I-1}{32m} \leq \tfrac{85}{32},\quad"
@@ -287,7 +280,6 @@ CLAIMS = (
     Claim(
         id="REP7",
         label="lem: ErrorContraction_BatchGradients_App",
-        section=SECTION,
         kind="arithmetic",
         statement="The overwrite reading has no such repair: a flat direction is unstable once"
         " bKI exceeds 128 L^2/(V(1-1/I)), whatever the step size.",

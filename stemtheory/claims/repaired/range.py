@@ -31,7 +31,6 @@ from stemtheory.claims.repaired.coefficients import (
     with_sync_batch,
 )
 
-SECTION = "repaired-range"
 THEOREM = "Thm: PR_Convergence_Main_App"
 SUM = "Eq: Grad_Norm_Sum"
 
@@ -206,7 +205,6 @@ CLAIMS = (
     Claim(
         id="R4",
         label=SUM,
-        section=SECTION,
         kind="arithmetic",
         statement="The proof's coefficients, collected, are within those the theorem states.",
         formula=r"\{\bar d, \zeta, \sigma\}\text{-coefficients of step 7} \leq"
@@ -222,7 +220,6 @@ CLAIMS = (
     Claim(
         id="Ri",
         label=THEOREM,
-        section=SECTION,
         kind="arithmetic",
         statement="The printed theorem holds for I/m <= 40000: with m = 1 for every I <= 40000.",
         formula=r"A_\sigma \leq \tfrac18 (128/c_b)^2,\quad"
@@ -234,7 +231,6 @@ CLAIMS = (
     Claim(
         id="Rii",
         label=SUM,
-        section=SECTION,
         kind="arithmetic",
         statement="The printed sum before the logarithm holds for every I <= 7500 with m = 1.",
         formula=r"A_\sigma \leq 3/64,\quad A_\zeta \leq \tfrac{1}{32}\tfrac{I-1}{I}",
@@ -245,7 +241,6 @@ CLAIMS = (
     Claim(
         id="Riii",
         label=THEOREM,
-        section=SECTION,
         kind="arithmetic",
         statement="Explicit constants 1142, 71.4 and 16 + 2.63 I/m, 1 + 0.165 I/m with the log.",
         formula=r"2 A c_b^2 \cdot \{16, 1\} \leq \{1142, 71.4\},\ \{16 + 2.63 I/m, 1 + 0.165 I/m\}",
@@ -256,7 +251,6 @@ CLAIMS = (
     Claim(
         id="E2",
         label=THEOREM,
-        section=SECTION,
         kind="arithmetic",
         statement="Every I: with steps at most 1/(16 L I phi), phi^2 = I/40000, and c unchanged.",
         formula=r"\eta_t \leq 1/(16LI\varphi),\ \varphi = \sqrt{\max(1, I/40000)}:"
@@ -269,7 +263,6 @@ CLAIMS = (
     Claim(
         id="E3",
         label=THEOREM,
-        section=SECTION,
         kind="arithmetic",
         statement="Every I: with c alone larger, mu = I/40000, at mu in sigma^2, mu^2 in zeta^2.",
         formula=r"c \to \mu c,\ \lambda = 240\mu:\ A_\sigma \to \mu A_\sigma,"

@@ -30,7 +30,6 @@ from stemtheory.claims.repaired.steps import (
 )
 from stemtheory.runtime import Floats
 
-SECTION = "repaired"
 POTENTIAL = "Lem: Potential_Descent_App"
 DRIFT = "lem: GradientError_PotentialFn_App"
 SUM = "Eq: Grad_Norm_Sum"
@@ -80,7 +79,6 @@ def _run_level(name: str, part: str, statement: str) -> Claim:
     return Claim(
         id=name,
         label=SUM,
-        section=SECTION,
         kind="expectation",
         statement=statement,
         formula=r"\sum_t \tfrac{\eta_t}{2} E\|\nabla f(\bar x_t)\|^2 \leq \Delta_f"
@@ -103,7 +101,6 @@ CLAIMS = (
     Claim(
         id="R1",
         label=POTENTIAL,
-        section=SECTION,
         kind="conditional",
         statement="One step of the sharper potential, every t, with the jump's own term.",
         formula=r"E[\Psi_{t+1}-\Psi_t] \leq -\tfrac{\eta}{2}\|\nabla f\|^2"
@@ -126,7 +123,6 @@ CLAIMS = (
     Claim(
         id="R2",
         label=DRIFT,
-        section=SECTION,
         kind="expectation",
         statement="Within a round the drift of the directions is at most G times its forcing.",
         formula=r"Y_i := (E\Delta_{t_0+i})^{1/2} \leq G\,[Lh\sqrt K\sum_{j<i}\|\bar d_{t_0+j}\|"
@@ -145,7 +141,6 @@ CLAIMS = (
     Claim(
         id="R3",
         label=DRIFT,
-        section=SECTION,
         kind="expectation",
         statement="The consensus error at the jump, per round; nearly sharp without noise.",
         formula=r"Z_s \leq G\,[Lh^2\sqrt K I^{3/2}\sqrt{Q_s/3} + \tfrac{\kappa}{16}Z_{s-1}"

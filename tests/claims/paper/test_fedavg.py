@@ -11,9 +11,10 @@ import pytest
 from stemtheory.algorithms.base import mean_over_workers
 from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import Verdict, dials
+from stemtheory.claims.checking import check
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.judge import critical
-from stemtheory.claims.ledger import check, claims
+from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.fedavg import (
     accumulated,
     descent,

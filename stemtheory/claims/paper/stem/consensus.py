@@ -18,7 +18,6 @@ from stemtheory.claims.evidence.sums import drift_sum, per_t
 from stemtheory.claims.paper.stem.contraction import cases, sides
 from stemtheory.runtime import Floats
 
-SECTION = "stem-lemmas"
 LEMMA = "lem: GradientErrorContraction_BatchGradients_App"
 
 
@@ -91,7 +90,6 @@ CLAIMS = (
     Claim(
         id="M5",
         label=LEMMA,
-        section=SECTION,
         kind="conditional",
         statement="The workers' directions drift apart at a bounded rate.",
         formula=(
@@ -122,7 +120,6 @@ CLAIMS = (
     Claim(
         id="M5-R",
         label=LEMMA,
-        section=SECTION,
         kind="conditional",
         statement="The same with the distances that the points really are apart.",
         formula=(
@@ -143,7 +140,6 @@ CLAIMS = (
     Claim(
         id="M5a",
         label="eq: DR_Descent_d_Intermediate1_Batch",
-        section=SECTION,
         kind="conditional",
         statement="The fresh part of the directions differs by movement and by the gradients.",
         formula=(
@@ -164,7 +160,6 @@ CLAIMS = (
     Claim(
         id="M5b",
         label="eq: DR_Descent_d_Intermediate2_Batch",
-        section=SECTION,
         kind="conditional",
         statement="The workers' gradients differ by noise, heterogeneity and distance.",
         formula=(

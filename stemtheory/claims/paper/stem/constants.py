@@ -17,7 +17,6 @@ from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant
 from stemtheory.claims.evidence.measured import Terms
 from stemtheory.schedules import theorem_eta, theorem_sum_eta_cubed
 
-SECTION = "stem-theorem"
 LABEL = "Thm: PR_Convergence_Main_App"
 Column = Callable[[Setting], Any]
 
@@ -88,7 +87,6 @@ def coefficients(_: Any) -> Comparison:
 
 
 ARITHMETIC: dict[str, Any] = {
-    "section": SECTION,
     "kind": "arithmetic",
     "label": LABEL,
     "cases": settings,

@@ -39,7 +39,6 @@ from stemtheory.claims.panel import path_cases
 from stemtheory.claims.paper.preliminary import mean_of, noisy_cases
 from stemtheory.runtime import Floats
 
-SECTION = "stem-lemmas"
 LEMMA = "lem: ErrorContraction_BatchGradients_App"
 EQUALITY, PER_SAMPLE = "eq_bound_grad_error_norm", "eq_bound_grad_error_norm_2"
 
@@ -148,7 +147,6 @@ CLAIMS = (
     Claim(
         id="M3",
         label=LEMMA,
-        section=SECTION,
         kind="conditional",
         statement="The mean error of the direction contracts, up to movement and noise.",
         formula=(
@@ -184,7 +182,6 @@ CLAIMS = (
     Claim(
         id="M3-R",
         label=LEMMA,
-        section=SECTION,
         kind="conditional",
         statement="The contraction with the distance that the two points really are apart.",
         formula=(
@@ -212,7 +209,6 @@ CLAIMS = (
     Claim(
         id="M3a",
         label=LEMMA,
-        section=SECTION,
         kind="pathwise",
         statement="The error of the direction is (1 - a) times the last one, plus noise.",
         formula=(
@@ -238,7 +234,6 @@ CLAIMS = (
     Claim(
         id="M3b",
         label=EQUALITY,
-        section=SECTION,
         kind="expectation",
         statement="The mean squared error grows by the variance of the new noise, exactly.",
         formula=(
@@ -264,7 +259,6 @@ CLAIMS = (
     Claim(
         id="M3c",
         label=PER_SAMPLE,
-        section=SECTION,
         kind="conditional",
         statement="The noise of one sample: movement of the points, and a fresh part.",
         formula=(

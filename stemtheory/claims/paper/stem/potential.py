@@ -26,8 +26,6 @@ from stemtheory.claims.evidence.sums import (
 from stemtheory.claims.paper.stem.contraction import cases, sides
 from stemtheory.runtime import Floats
 
-SECTION = "stem-lemmas"
-
 
 def round_sides(path: Path) -> Any:
     """Rows for sums over [tbar_{s-1}, tbar]: 'sync' where the sum has a synchronising step.
@@ -110,7 +108,6 @@ CLAIMS = (
     Claim(
         id="M4",
         label="Lem: Potential_Descent_App",
-        section=SECTION,
         kind="conditional",
         statement="The loss plus the weighted error of the direction descends over a round.",
         formula=(
@@ -137,7 +134,6 @@ CLAIMS = (
     Claim(
         id="M4a",
         label="Eq: Error_Descent_1",
-        section=SECTION,
         kind="conditional",
         statement="The weighted error of the direction pays for the error in the descent.",
         formula=(

@@ -32,7 +32,6 @@ from stemtheory.claims.exponents import (
 )
 from stemtheory.schedules import stem_curve
 
-SECTION = "stem-rates"
 T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))
 FAST = I / T
 SLOW = (b * K * T) ** Fraction(-2, 3)
@@ -244,7 +243,7 @@ def _branches(K: int) -> list[Exponent]:
     ]
 
 
-RATE: dict[str, Any] = {"section": SECTION, "kind": "rate"}
+RATE: dict[str, Any] = {"kind": "rate"}
 CAVEAT = (
     "b and I must be Theta(.), not O(.), and T >= K^2; for I without bound the rate needs the sync"
     " batch of the repaired theorem, which also removes the logarithm."
@@ -304,7 +303,6 @@ CLAIMS = (
     Claim(
         id="RMK1",
         label="rmk:complexity",
-        section=SECTION,
         kind="not-checkable",
         statement="These complexities are the best achievable ones.",
         formula=r"\epsilon^{-3/2}, \epsilon^{-1}",

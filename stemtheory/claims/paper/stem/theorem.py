@@ -28,7 +28,6 @@ from stemtheory.claims.panel import path_cases
 from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b
 
-SECTION = "stem-theorem"
 LABEL = "Thm: PR_Convergence_Main_App"
 FOUR_READINGS = (*ALL_READINGS, "average-both")
 
@@ -193,7 +192,6 @@ CLAIMS = (
     Claim(
         id="M7a",
         label=LABEL,
-        section=SECTION,
         kind="conditional",
         statement="The potential descends over a round, up to noise and heterogeneity.",
         formula=r"E[\Phi_{\bar t+1} - \Phi_{\bar t_{s-1}}] \leq -\sum (27\eta_t/64 -"
@@ -212,7 +210,6 @@ CLAIMS = (
     Claim(
         id="M7b",
         label="Eq: Grad_Norm_Sum",
-        section=SECTION,
         kind="expectation",
         statement="The intermediate bound, before the logarithmic step (divided by eta_T T/2).",
         formula=r"\sum_{t=1}^T \eta_t/2\, E\|\nabla f(\bar x_t)\|^2 \leq f(\bar x_1) - f^* +"
@@ -239,7 +236,6 @@ CLAIMS = (
     Claim(
         id="M7",
         label=LABEL,
-        section=SECTION,
         kind="expectation",
         statement="The theorem with explicit constants.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 \leq [\frac{32LI}{T} +"

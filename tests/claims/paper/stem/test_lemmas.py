@@ -19,10 +19,10 @@ from stemtheory.claims.evidence.counterexamples import DRIFTED, far, opposed, ti
 from stemtheory.claims.evidence.path import Path, record, square
 from stemtheory.claims.evidence.sums import growth, since
 from stemtheory.claims.paper.preliminary import noisy_cases
-from stemtheory.claims.paper.stem.accumulation import one_step
 from stemtheory.claims.paper.stem.consensus import _gradient_spread, consensus, young
+from stemtheory.claims.paper.stem.consensus_sum import one_step
 from stemtheory.claims.paper.stem.contraction import contraction, moved
-from stemtheory.claims.paper.stem.lemmas import accumulation, accumulation_literal, descent_printed
+from stemtheory.claims.paper.stem.descent import accumulation, accumulation_literal, descent_printed
 from stemtheory.claims.paper.stem.potential import potential_descent
 from stemtheory.runtime import Floats
 

@@ -27,11 +27,10 @@ from stemtheory.claims.evidence.sums import (
     theorem_schedule,
 )
 from stemtheory.claims.panel import Grid, path_cases
+from stemtheory.claims.paper.schedule import c_of, eta
 from stemtheory.claims.paper.stem.contraction import cases, sides
 from stemtheory.claims.paper.stem.potential import round_sides
-from stemtheory.claims.paper.stepsizes import c_of, eta
 
-SECTION = "stem-lemmas"
 LEMMA, STEP = "lem: GradientError_PotentialFn_App", "Eq: GradientError_t_App"
 UNROLLED = "Eq: GradientError_Recursive"
 
@@ -128,7 +127,6 @@ def _arithmetic(
     return Claim(
         id=name,
         label=label,
-        section=SECTION,
         kind="arithmetic",
         statement=statement,
         formula=formula,
@@ -142,7 +140,6 @@ CLAIMS = (
     Claim(
         id="M6",
         label=LEMMA,
-        section=SECTION,
         kind="expectation",
         statement="Over a round the consensus error is paid for by movement, noise and zeta.",
         formula=(
@@ -182,7 +179,6 @@ CLAIMS = (
     Claim(
         id="M6b",
         label=STEP,
-        section=SECTION,
         kind="conditional",
         statement="The consensus error over one step, with beta = 1/I and the step size's cap.",
         formula=(

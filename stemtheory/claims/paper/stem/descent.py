@@ -16,7 +16,6 @@ from stemtheory.claims.evidence.path import EPS, Path, play, square
 from stemtheory.claims.evidence.sums import drift_sum, per_t, since, x_floor
 from stemtheory.runtime import Floats
 
-SECTION = "stem-lemmas"
 ACCUMULATION, DESCENT = "lem: ErrorAccumulation_Batch_App", "lem: Descent_Batch_App"
 
 
@@ -126,7 +125,6 @@ CLAIMS = (
     Claim(
         id="M1",
         label=ACCUMULATION,
-        section=SECTION,
         kind="pathwise",
         statement="Within a round the workers' points drift apart by what their directions differ.",
         formula=(
@@ -152,7 +150,6 @@ CLAIMS = (
     Claim(
         id="M1-L",
         label=ACCUMULATION,
-        section=SECTION,
         kind="pathwise",
         statement="The same for the literal reading, from the last t at which all points agree.",
         formula=(
@@ -174,7 +171,6 @@ CLAIMS = (
     Claim(
         id="M1a",
         label=ACCUMULATION,
-        section=SECTION,
         kind="pathwise",
         statement="A point differs from the mean by the steps its direction differed.",
         formula=(
@@ -196,7 +192,6 @@ CLAIMS = (
     Claim(
         id="M2",
         label=DESCENT,
-        section=SECTION,
         kind="pathwise",
         statement="The loss at the mean point descends, up to the direction's error and drift.",
         formula=(
@@ -223,7 +218,6 @@ CLAIMS = (
     Claim(
         id="M2b",
         label="eq: DR_Smoothness_2nd_batch",
-        section=SECTION,
         kind="pathwise",
         statement="The descent lemma with the distance of the points in place of the drift.",
         formula=(
@@ -247,7 +241,6 @@ CLAIMS = (
     Claim(
         id="M2c",
         label="eq: DR_Gradient_Ineq_Batch",
-        section=SECTION,
         kind="pathwise",
         statement="The mean gradient at own points is near the gradient at the mean point.",
         formula=(

@@ -15,8 +15,6 @@ from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b, theorem_eta
 from stemtheory.simulator import simulate
 
-SECTION = "algorithm"
-
 
 def mean_iterate(path: Path) -> Comparison:
     """xbar_{t+1} = xbar_t - eta_t dbar_t for all t >= 1."""
@@ -76,7 +74,6 @@ CLAIMS = (
     Claim(
         id="ALG-1",
         label="Algo_DR-STORM_batch",
-        section=SECTION,
         kind="pathwise",
         statement="The mean iterate moves along the mean direction at every t, sync or not.",
         formula=r"\bar x_{t+1} = \bar x_t - \eta_t \bar d_t",
@@ -92,7 +89,6 @@ CLAIMS = (
     Claim(
         id="ALG-2",
         label="Algo_DR-STORM_batch",
-        section=SECTION,
         kind="pathwise",
         statement="The momentum a_{t+1} uses the step eta_t; eta_0 exists.",
         formula=r"a_{t+1} = c\, \eta_t^2",
@@ -103,7 +99,6 @@ CLAIMS = (
     Claim(
         id="ALG-3",
         label="Def: ComputationComplexity",
-        section=SECTION,
         kind="arithmetic",
         statement="A worker makes B + 2bT oracle calls (the paper drops the 2 and B).",
         formula=r"B + 2bT",
@@ -115,7 +110,6 @@ CLAIMS = (
     Claim(
         id="ALG-4",
         label="Algo_DR-STORM_batch",
-        section=SECTION,
         kind="arithmetic",
         statement="At a synchronisation x and d are both sent: two vectors each way.",
         formula=r"2d \ \mathrm{floats\ each\ way}",

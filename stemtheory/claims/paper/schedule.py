@@ -14,7 +14,6 @@ from stemtheory.claims.panel import Grid
 from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b, theorem_eta, theorem_offset
 
-SECTION = "schedule"
 ULP = float(np.finfo(float).eps)
 APP, STEP, DIFFERENCE = "Thm: PR_Convergence_Main_App", "eq: Step-Size", "Eq: Step_Difference"
 
@@ -166,7 +165,6 @@ def _claim(
     return Claim(
         id=name,
         label=label,
-        section=SECTION,
         kind="arithmetic",
         statement=statement,
         formula=formula,

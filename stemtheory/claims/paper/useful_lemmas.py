@@ -11,8 +11,6 @@ from stemtheory.claims.base import Claim, Comparison, Mutant, Verdict
 from stemtheory.claims.evidence.path import EPS, Path, square
 from stemtheory.runtime import Floats
 
-SECTION = "useful-lemmas"
-
 
 def mean_removed(path: Path) -> Comparison:
     """sum_k ||x^k - xbar||^2 <= sum_k ||x^k||^2, with x the workers' directions d_t^(k)."""
@@ -94,7 +92,6 @@ CLAIMS = (
     Claim(
         id="U1",
         label=KRON,
-        section=SECTION,
         kind="pathwise",
         statement="Removing the mean does not lengthen a stack of vectors.",
         formula=r"\sum_k \|x^{(k)}-\bar x\|^2 \leq \sum_k \|x^{(k)}\|^2",
@@ -105,7 +102,6 @@ CLAIMS = (
     Claim(
         id="U1-exact",
         label=KRON,
-        section=SECTION,
         kind="pathwise",
         statement="What is removed is K times the squared mean.",
         formula=r"\sum_k \|x^{(k)}-\bar x\|^2 = \sum_k \|x^{(k)}\|^2 - K\|\bar x\|^2",
@@ -116,7 +112,6 @@ CLAIMS = (
     Claim(
         id="U2",
         label=SUM,
-        section=SECTION,
         kind="arithmetic",
         statement="The summation lemma, as printed, with its inner sum over i = t..t.",
         formula=r"\sum_{t=1}^T \frac{a_t}{a_0+\sum_{i=t}^{t}a_i}"
@@ -131,7 +126,6 @@ CLAIMS = (
     Claim(
         id="U2-corrected",
         label=SUM,
-        section=SECTION,
         kind="arithmetic",
         statement="The summation lemma with its indices corrected.",
         formula=r"\sum_{t=1}^T \frac{a_t}{a_0+\sum_{i=1}^{t}a_i}"
@@ -143,7 +137,6 @@ CLAIMS = (
     Claim(
         id="U3",
         label=NORM,
-        section=SECTION,
         kind="pathwise",
         statement="The squared norm of a sum of n vectors.",
         formula=r"\|\sum_{i=1}^n x_i\|^2 \leq n \sum_{i=1}^n \|x_i\|^2",
