@@ -9,29 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
 from stemtheory.bounds import Premise
-from stemtheory.runtime import Floats, UsageError
+from stemtheory.runtime import Floats, UsageError, Verdict
 from stemtheory.simulator import Run
 
 Kind = Literal["arithmetic", "pathwise", "conditional", "expectation", "rate", "not-checkable"]
 Where = Literal["all", "off-sync", "sync"]
-
-
-class Verdict(StrEnum):
-    """The outcome of a cell or a row."""
-
-    HOLDS = "holds"
-    VIOLATED = "violated"
-    VACUOUS = "vacuous"
-    UNDECIDED = "undecided"
-    INAPPLICABLE = "inapplicable"
-    NOT_CHECKABLE = "not-checkable"
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stemtheory.claims.base import Case, Claim, Comparison, Finding, Mutant, Verdict
+from stemtheory.claims.base import Case, Claim, Comparison, Finding, Mutant
 from stemtheory.claims.evidence.fedavg_path import record_fedavg
 from stemtheory.claims.evidence.path import record
-from stemtheory.claims.judge import combine, judge
+from stemtheory.claims.judge import judge
 from stemtheory.claims.panel import grid, path_cases, with_reading
-from stemtheory.runtime import notebook
+from stemtheory.runtime import Verdict, combine, notebook
 
 Watch = Callable[[Claim, Comparison, str], None]
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from stemtheory.claims.base import Claim, Comparison, Finding, Verdict
-from stemtheory.runtime import Floats
+from stemtheory.claims.base import Claim, Comparison, Finding
+from stemtheory.runtime import Floats, Verdict, combine
 
 ALPHA = 1e-3
 INSTANCES = 20_000  # an upper limit on the statistical instances of one verify; a test counts them
@@ -113,21 +113,6 @@ def _cell(claim: Claim, reading: str, place: str, found: Instances, note: str) -
     }
     verdict, margin = combine(found.verdicts.tolist()), _finite(found.margins[worst])
     return Finding(claim.id, reading, place, verdict, margin, at, len(found.left), note=note)
-
-
-def combine(verdicts: Any) -> Verdict:
-    """Return the row's verdict by the rule: the first of these that occurs decides."""
-    found = {Verdict(v) for v in verdicts}
-    for verdict in (
-        Verdict.VIOLATED,
-        Verdict.UNDECIDED,
-        Verdict.HOLDS,
-        Verdict.VACUOUS,
-        Verdict.INAPPLICABLE,
-    ):
-        if verdict in found:
-            return verdict
-    return Verdict.NOT_CHECKABLE
 
 
 def _flat(c: Comparison) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from stemtheory._version import __version__
 from stemtheory.bounds import evaluate, setting_of
-from stemtheory.claims import Verdict, select, together
+from stemtheory.claims import select, together
 from stemtheory.oracles import catalogue
 from stemtheory.report import ledger_page, ledger_report, pages, report_sweeps
 from stemtheory.report.drawing import (
@@ -34,7 +34,7 @@ from stemtheory.report.drawing import (
 from stemtheory.report.ledger_rows import lines
 from stemtheory.report.manifest import PACKAGE, Manifest, key_of, versions
 from stemtheory.report.pages import Column, Section, Table, Value, download
-from stemtheory.runtime import choice, write_whole
+from stemtheory.runtime import Verdict, choice, write_whole
 from stemtheory.simulator import Trace, simulate
 
 SEED = 0

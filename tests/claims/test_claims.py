@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import stemtheory
-from stemtheory.claims.base import Claim, Mutant, Verdict
+from stemtheory.claims.base import Claim, Mutant
 from stemtheory.claims.checking import check, rejects, rows_of
 from stemtheory.claims.explanation import explain
 from stemtheory.claims.judge import INSTANCES
 from stemtheory.claims.ledger import MODULES, claims, module_of, select
+from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 
 LEDGER = claims()

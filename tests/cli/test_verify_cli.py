@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from stemtheory.claims import together
-from stemtheory.claims.base import Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import Claim, Comparison, Mutant
 from stemtheory.claims.ledger import ALIASES, claims, select
 from stemtheory.cli.app import main
+from stemtheory.runtime import Verdict
 from tests.helpers.example_claim import CLAIMS, CONTRACTION
 
 ROW_KEYS = {

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from stemtheory.claims import together
-from stemtheory.claims.base import Claim, Comparison, Verdict
+from stemtheory.claims.base import Claim, Comparison
 from stemtheory.claims.ledger import select
 from stemtheory.claims.sides import MOST, Point, Sample, sides
 from stemtheory.report import ledger_report
 from stemtheory.report.ledger_plot import SIZE, limits, plot
 from stemtheory.report.ledger_rows import excess, lines, matrix
+from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 
 NAMES = ("M1", "M3", "U2", "U2-corrected", "D1", "A2i", "SP1")

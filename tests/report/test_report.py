@@ -22,6 +22,7 @@ from stemtheory.report import reproduction as report
 from stemtheory.report.drawing import Figure
 from stemtheory.report.manifest import key_of, reachable
 from stemtheory.report.pages import Column, Section, Table, shown
+from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.trace import Trace
 
@@ -406,7 +407,7 @@ def _title_of(text: str, width: int, folder: Path) -> dict[str, Any]:
 @pytest.mark.usefixtures("short")
 def test_a_violated_bound_is_unexpected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def violated(trace: Trace) -> tuple[Margin, ...]:
-        return tuple(replace(m, margin=0.5, verdict="violated") for m in margins(trace))
+        return tuple(replace(m, margin=0.5, verdict=Verdict.VIOLATED) for m in margins(trace))
 
     monkeypatch.setattr(report, "margins", violated)
     unexpected = report.reproduce(mode="quick", out=tmp_path)["verify"]["unexpected"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import BOUNDS, Inversion, Setting, invert
-from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
@@ -26,6 +26,7 @@ from stemtheory.claims.exponents import (
     nus,
     solve,
 )
+from stemtheory.runtime import Verdict
 from stemtheory.schedules import fedavg_curve
 
 T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms import FedAvg
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, Verdict, dials
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.evidence.measured import against, premises
 from stemtheory.claims.evidence.momentum_runs import RESTING, momentum_cases, own_step
 from stemtheory.claims.evidence.path import EPS, Path, record, schedule_of
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 from stemtheory.simulator import gaussian_draw, walk
 
 

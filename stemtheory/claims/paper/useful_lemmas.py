@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from stemtheory.claims.base import Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import Claim, Comparison, Mutant
 from stemtheory.claims.evidence.path import EPS, Path, square
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
 
 def mean_removed(path: Path) -> Comparison:

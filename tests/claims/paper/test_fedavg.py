@@ -10,7 +10,7 @@ import pytest
 
 from stemtheory.algorithms.base import mean_over_workers
 from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.claims.base import Verdict, dials
+from stemtheory.claims.base import dials
 from stemtheory.claims.checking import check
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.judge import critical
@@ -27,6 +27,7 @@ from stemtheory.claims.paper.fedavg import (
     stale,
 )
 from stemtheory.claims.paper.fedavg_rates import at_accuracy, speed_up_beyond, upper_beyond
+from stemtheory.runtime import Verdict
 from stemtheory.simulator.stepwise import gaussian_draw
 
 COMMON = dials(sigma=0.5, zeta=1.0)

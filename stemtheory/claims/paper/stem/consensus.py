@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from stemtheory.algorithms import mean_over_workers
-from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, Mutant
 from stemtheory.claims.evidence.counterexamples import DRIFTED, far, tilted
 from stemtheory.claims.evidence.path import Path, square
 from stemtheory.claims.evidence.sums import drift_sum, per_t
 from stemtheory.claims.paper.stem.contraction import cases, sides
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
 LEMMA = "lem: GradientErrorContraction_BatchGradients_App"
 

@@ -23,7 +23,6 @@ from stemtheory.claims.base import (
     Claim,
     Comparison,
     Mutant,
-    Verdict,
 )
 from stemtheory.claims.evidence.brackets import brackets
 from stemtheory.claims.evidence.counterexamples import (
@@ -37,7 +36,7 @@ from stemtheory.claims.evidence.path import EPS, Path, record, square
 from stemtheory.claims.evidence.sums import growth, per_t
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.paper.preliminary import mean_of, noisy_cases
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
 LEMMA = "lem: ErrorContraction_BatchGradients_App"
 EQUALITY, PER_SAMPLE = "eq_bound_grad_error_norm", "eq_bound_grad_error_norm_2"

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms import Stem, mean_over_workers
-from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Compare, Comparison, Mutant, Verdict
+from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Compare, Comparison, Mutant
 from stemtheory.claims.evidence.counterexamples import DRIFTED, LeavesOneOut
 from stemtheory.claims.evidence.path import EPS, Path, play, square
 from stemtheory.claims.evidence.sums import drift_sum, per_t, since, x_floor
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
 ACCUMULATION, DESCENT = "lem: ErrorAccumulation_Batch_App", "lem: Descent_Batch_App"
 

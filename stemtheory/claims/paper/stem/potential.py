@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, Mutant
 from stemtheory.claims.evidence.counterexamples import opposed, tilted
 from stemtheory.claims.evidence.path import EPS, Path, square
 from stemtheory.claims.evidence.sums import (
@@ -24,7 +24,7 @@ from stemtheory.claims.evidence.sums import (
     theorem_schedule,
 )
 from stemtheory.claims.paper.stem.contraction import cases, sides
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
 
 def round_sides(path: Path) -> Any:

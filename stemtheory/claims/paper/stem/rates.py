@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import BOUNDS, Inversion, Setting, invert
-from stemtheory.claims.base import Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import Claim, Comparison, Mutant
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
@@ -30,6 +30,7 @@ from stemtheory.claims.exponents import (
     nus,
     solve,
 )
+from stemtheory.runtime import Verdict
 from stemtheory.schedules import stem_curve
 
 T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))

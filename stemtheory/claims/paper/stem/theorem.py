@@ -18,14 +18,13 @@ from stemtheory.claims.base import (
     Claim,
     Comparison,
     Mutant,
-    Verdict,
     Where,
     dials,
 )
 from stemtheory.claims.evidence.measured import Terms, against, premises
 from stemtheory.claims.evidence.path import EPS, Path, square
 from stemtheory.claims.panel import path_cases
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 from stemtheory.schedules import theorem_c_b
 
 LABEL = "Thm: PR_Convergence_Main_App"

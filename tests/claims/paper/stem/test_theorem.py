@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.claims.base import Case, Verdict, dials
+from stemtheory.claims.base import Case, dials
 from stemtheory.claims.checking import check
 from stemtheory.claims.evidence.measured import measure
 from stemtheory.claims.evidence.path import record, setting_of, square
@@ -28,6 +28,7 @@ from stemtheory.claims.paper.stem.theorem import (
     potential_terms,
 )
 from stemtheory.claims.paper.table1 import EPSILON, printed, surface
+from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules.stepsizes import Theorem
 
