@@ -11,7 +11,6 @@ from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA
 from stemtheory.claims.ledger import claims, one, select
 from stemtheory.claims.paper.useful_lemmas import summation, summation_printed
-from stemtheory.claims.repaired.coefficients import PARTS
 from stemtheory.claims.repaired.elementary import Flat, growth
 from stemtheory.claims.sides import Point
 from stemtheory.claims.together import Outcome, verify

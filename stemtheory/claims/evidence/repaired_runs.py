@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.bounds import BOUNDS, Premise, Setting, whole_rounds
+from stemtheory.bounds import BOUNDS, REPAIRED, REPAIRED_LAM, Premise, Setting, whole_rounds
 from stemtheory.claims.base import Case, Compare, Comparison, dials
 from stemtheory.claims.evidence.measured import Terms, against
 from stemtheory.claims.evidence.path import setting_of
 from stemtheory.claims.evidence.quadratic_moments import average_grad_sq, is_exact
-from stemtheory.claims.repaired.coefficients import PARTS, Part
+from stemtheory.claims.repaired.coefficients import ELEMENTARY_A, ELEMENTARY_D
 
 Coefficients = Callable[[Setting], tuple[float, float]]
 
@@ -66,19 +66,15 @@ def run_cases(level: str) -> tuple[Case, ...]:
     )
 
 
-def coefficients(part: Part) -> Coefficients:
+def coefficients(part: str) -> Coefficients:
     """Return (A_s, A_z) of a part of the theorem as a function of the sizes."""
-    constant, slope = part.A_z
-    return lambda s: (
-        float(part.A_s),
-        float(constant) + float(slope) * s.I / s.sync_batch,
-    )
+    return lambda s: REPAIRED[part].at(s.I, s.sync_batch)
 
 
 def elementary(s: Setting) -> tuple[float, float]:
     """Return (A_s, A_z) of the elementary chain, 2 <= I <= 318."""
-    drift = 0.004 + s.I / 32
-    return 1 / 32 + 0.0910 * drift / s.b, 0.1820 * drift
+    A, drift = float(ELEMENTARY_A), float(ELEMENTARY_D) + s.I / 32
+    return 1 / 32 + A * drift / s.b, 2 * A * drift
 
 
 def beside(lam: float, A: Coefficients, noise: float = 1.0) -> Compare:
@@ -89,15 +85,15 @@ def beside(lam: float, A: Coefficients, noise: float = 1.0) -> Compare:
     The terms are those of the bound `stem-repaired`, whose lam is 240 and whose A is part (a)'s.
     ``noise`` is a factor on A_s, for mutants.
     """
-    own_s, own_z = PARTS["a"].A_s, coefficients(PARTS["a"])
+    own = coefficients("a")
 
     def value(terms: Terms, s: Setting) -> float:
-        A_s, A_z = A(s)
+        (A_s, A_z), (own_s, own_z) = A(s), own(s)
         return (
             terms["gap"]
-            + terms["initial_batch"] * 240 / lam
-            + terms["variance"] * noise * A_s / float(own_s)
-            + terms["heterogeneity"] * A_z / own_z(s)[1]
+            + terms["initial_batch"] * REPAIRED_LAM / lam
+            + terms["variance"] * noise * A_s / own_s
+            + terms["heterogeneity"] * A_z / own_z
         )
 
     simulated = against("stem-repaired", value)

@@ -27,7 +27,7 @@ from stemtheory.claims.exponents import (
     solve,
 )
 from stemtheory.runtime import Verdict
-from stemtheory.schedules import fedavg_curve
+from stemtheory.schedules import fedavg_curve, shortest_run
 
 T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))
 ROOT = (b * K * T) ** Fraction(-1, 2)
@@ -130,7 +130,7 @@ def upper_beyond(nu: Fraction) -> Comparison:
     """The bound against its value at T = K^3 times the stated rate, for 81 K <= T <= K^3."""
     sides = []
     for workers in (16, 256, 4096):
-        for steps in np.geomspace(81 * workers, workers**3, 7):
+        for steps in np.geomspace(shortest_run(1.0, workers, 1, 1), workers**3, 7):
             s = on_curve(float(steps), workers, nu)
             stated = workers ** float(rate(nu)["K"]) * steps ** float(rate(nu)["T"])
             sides.append((sum(BOUNDS["fedavg-theorem"].terms(s).values()), 4 * stated))

@@ -13,11 +13,13 @@ from functools import cache
 import numpy as np
 
 from stemtheory.algorithms import Stem
-from stemtheory.bounds import BOUNDS, Setting
+from stemtheory.bounds import BOUNDS, REPAIRED, Setting
 from stemtheory.claims.base import Claim, Comparison, Mutant
 from stemtheory.oracles import load_problem
 from stemtheory.schedules import Theorem, theorem_c_b
 from stemtheory.simulator import simulate
+
+LONGEST = REPAIRED["a"].longest
 
 # --- E1: the sync batch ---------------------------------------------------------------------------
 
@@ -42,7 +44,8 @@ class SyncRun:
 def sync_runs(level: str) -> tuple[tuple[SyncRun, ...], ...]:
     """Return one subject: short rounds that are simulated, and long ones counted by the rule."""
     short = [SyncRun(I, M, b) for I in (2, 3, 8, 16) for M in (1, 3, 8) for b in (1, 4)]
-    long = [SyncRun(I, 40_000, rounds=2) for I in (40_000, 40_001, 80_001)]
+    longest = REPAIRED["b"].longest
+    long = [SyncRun(I, longest, rounds=2) for I in (longest, longest + 1, 2 * longest + 1)]
     runs = [*short, *long]
     return ((*runs, *(replace(run, reading="average-first") for run in runs)),)
 
@@ -107,7 +110,7 @@ def curves(level: str) -> tuple[tuple[Setting, ...], ...]:
     """
     n = {"quick": 6, "default": 12, "full": 30}[level]
     rounds = np.unique(np.round(np.geomspace(1, 1e12, 2 * n)))
-    lengths = [2, 3, *(int(i) for i in np.geomspace(10, 1e7, n)), 20_000, 20_001]
+    lengths = [2, 3, *(int(i) for i in np.geomspace(10, 1e7, n)), LONGEST, LONGEST + 1]
     found = []
     for S in rounds.tolist():
         for I in lengths:
@@ -126,11 +129,11 @@ def constant_phase(settings: Iterable[Setting], start: float = 2.134) -> Compari
     for s in settings:
         have = BOUNDS["stem-repaired"].terms(s)
         steady = 32 * (theorem_c_b(s.K, s.b, s.I) / 64) ** 2 / (s.I * s.b * s.K) ** 2
-        A_z = 1.2e-4 + 2e-5 * s.I / s.sync_batch
+        A_s, A_z = REPAIRED["a"].at(s.I, s.sync_batch)
         first = start * s.b * s.I**2 / (s.initial_batch * s.T)
         rows += [
             (have["initial_batch"], first * s.sigma**2),
-            (have["variance"], steady * 0.0087 * s.sigma**2),
+            (have["variance"], steady * A_s * s.sigma**2),
             (have["heterogeneity"], steady * A_z * s.zeta**2),
         ]
     left, right = np.array(rows).T
@@ -145,7 +148,7 @@ def log_free(settings: Iterable[Setting], shrink: float = 1.0, thinner: float = 
     """
     rows = []
     for curve in settings:
-        s = replace(curve, b=max(1.0, curve.b / thinner), sync_batch=-(-curve.I // 20_000))
+        s = replace(curve, b=max(1.0, curve.b / thinner), sync_batch=-(-curve.I // LONGEST))
         have, want = BOUNDS["stem-repaired"].terms(s), BOUNDS["stem-log-free"].terms(s)
         rows += [
             (have["initial_batch"] + have["variance"], shrink * want["variance"]),
@@ -155,7 +158,7 @@ def log_free(settings: Iterable[Setting], shrink: float = 1.0, thinner: float = 
         S = s.T / s.I
         if s.I * s.K <= math.sqrt(S):
             b = math.ceil(s.b)
-            paid = b * s.I + 2 * b * s.I * S * (1 + 1 / 20_000)
+            paid = b * s.I + 2 * b * s.I * S * (1 + 1 / LONGEST)
             rows.append((paid, (2 * math.sqrt(S) + 4.0002 * S**1.5) / s.K))
     left, right = np.array(rows).T
     return Comparison(left, right)

@@ -20,7 +20,13 @@ from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, elementary, run_cases, run_premises
 from stemtheory.claims.evidence.rounds import Rounds, on_rounds
 from stemtheory.claims.intervals import Interval, enclose, exp_upper, stack
-from stemtheory.claims.repaired.coefficients import Pair, c_b
+from stemtheory.claims.repaired.coefficients import (
+    ELEMENTARY_A,
+    ELEMENTARY_D,
+    ELEMENTARY_LONGEST,
+    Pair,
+    c_b,
+)
 from stemtheory.claims.repaired.steps import (
     accumulated,
     at_least_two,
@@ -62,8 +68,8 @@ def compared(pairs: list[Pair]) -> Comparison:
 
 def stated(I: Any, jump: Any = 1) -> tuple[Interval, Interval]:
     """Return (A_s, A_z) of 6.4, b = 1 the worst; ``jump`` divides what grows with I."""
-    drift: Interval = ("0.004" + enclose(I) / 32) / enclose(jump)
-    return Fraction(1, 32) + "0.0910" * drift, "0.1820" * drift
+    drift: Interval = (ELEMENTARY_D + enclose(I) / 32) / enclose(jump)
+    return Fraction(1, 32) + ELEMENTARY_A * drift, 2 * ELEMENTARY_A * drift
 
 
 def sums(I: Lengths) -> Comparison:
@@ -72,7 +78,7 @@ def sums(I: Lengths) -> Comparison:
     a = cb / (256 * n * n)
     left = 1 - Fraction("0.0110") - Fraction("0.0233")
     r = 1 + Fraction(1, 3 * 4096 * 4)  # r^3 <= 1 + 1/(4096 I^2)
-    drift = "0.0455" * (n / 32 + "0.004")
+    drift = "0.0455" * (n / 32 + ELEMENTARY_D)
     return compared(
         [
             (1 + 1 / n + (n + 1) / (128 * n * n), 1 + Fraction(33, 32) / n),
@@ -82,8 +88,8 @@ def sums(I: Lengths) -> Comparison:
             (cb * cb * (64 * base / 16**6) / (n * n), "0.0110"),
             (base * (2 + 32 * Fraction("0.0626") ** 2) / 256, "0.0233"),
             (base / 64 / left, "0.0455"),
-            (base / 32 / left, "0.0910"),
-            (base / 16 / left, "0.1820"),
+            (base / 32 / left, ELEMENTARY_A),
+            (base / 16 / left, 2 * ELEMENTARY_A),
             ((n - 1) * (r / 32) + Fraction(1, 32) + Fraction(1, 512), n / 32 + Fraction(1, 256)),
             (drift, Fraction(1, 2) - Fraction(1, 32) - Fraction(1, 64)),
         ]
@@ -227,7 +233,7 @@ CLAIMS = (
         formula=r"\sum_s D_s \leq K[0.0455\sum\eta\|\bar d\|^2 + \ldots],\quad"
         r" 0.0455(I/32+0.004) \leq \tfrac12-\tfrac1{32}-\tfrac1{64}",
         compare=sums,
-        cases=lambda level: between(2, 318),
+        cases=lambda level: between(2, ELEMENTARY_LONGEST),
         mutants=(Mutant("I = 319", change=lambda I: np.append(I, 319)),),
     ),
     Claim(
@@ -239,7 +245,7 @@ CLAIMS = (
         r" A_\zeta = 0.1820(0.004+I/32)",
         compare=beside(64, elementary),
         cases=run_cases,
-        premises=run_premises(318),
+        premises=run_premises(ELEMENTARY_LONGEST),
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
@@ -255,7 +261,7 @@ CLAIMS = (
         formula=r"A_\sigma \leq \tfrac18(128/c_b)^2,\quad"
         r" A_\zeta \leq \tfrac18(128/c_b)^2\tfrac{I-1}{I}",
         compare=printed_theorem,
-        cases=lambda level: between(2, 318),
+        cases=lambda level: between(2, ELEMENTARY_LONGEST),
         mutants=(
             Mutant(
                 "I = 87 without the factor",

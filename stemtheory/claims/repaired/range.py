@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.bounds import EXPLICIT_SIGMA, EXPLICIT_SLOPE, EXPLICIT_ZETA, REPAIRED, REPAIRED_LAM
 from stemtheory.claims.base import Claim, Comparison, Mutant
 from stemtheory.claims.intervals import Interval, enclose, stack
 from stemtheory.claims.repaired.coefficients import (
     METHOD,
     PARTS,
     Pair,
-    Sizes,
+    ProofSizes,
     c_b,
     cancellation,
     collected,
@@ -44,7 +45,7 @@ class Lengths:
     m: Any
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> ProofSizes:
         """The same for the coefficients."""
         return with_sync_batch(self.I, self.m)
 
@@ -68,7 +69,7 @@ def lengths(part: str, beyond: bool = True) -> Lengths:
 # --- R4: step 7 of the proof ----------------------------------------------------------------------
 
 
-def collect(at: Lengths, lam: int = 240) -> Comparison:
+def collect(at: Lengths, lam: int = REPAIRED_LAM) -> Comparison:
     """Step 7: what is collected is what is stated, and ||ebar||^2, ||dbar||^2 are absorbed."""
     method = replace(METHOD, lam=Fraction(lam))
     cancels = [
@@ -94,7 +95,9 @@ def printed_theorem(at: Lengths) -> Comparison:
     """(i): 2 A c_b^2 <= 64^2 for A = A_s, and for A = A_z with the factor (I - 1)/I."""
     A_s, A_z = stated(PARTS[at.part], at.sizes)
     most = 2048 / (c_b(at.I) * c_b(at.I))
-    return compared([(A_s, most), (A_z, most * _heterogeneous(at.I)), (Fraction(64, 240), 1)])
+    return compared(
+        [(A_s, most), (A_z, most * _heterogeneous(at.I)), (Fraction(64, REPAIRED_LAM), 1)]
+    )
 
 
 def printed_sum(at: Lengths) -> Comparison:
@@ -103,7 +106,7 @@ def printed_sum(at: Lengths) -> Comparison:
     pairs = [
         (A_s, Fraction(3, 64)),
         (A_z, _heterogeneous(at.I) / 32),
-        (Fraction(64, 240), 1),
+        (Fraction(64, REPAIRED_LAM), 1),
     ]
     return compared(pairs)
 
@@ -116,16 +119,15 @@ def explicit(at: Lengths, shrink: str = "1") -> Comparison:
     """(iii): 2 A c_b^2 times 16 (the 1/T terms) and times 1 (the T^{-2/3} terms), all I >= 2."""
     square = c_b(at.I) * c_b(at.I)
     A_s, (constant, slope) = PARTS["a"].A_s, PARTS["a"].A_z
-    printed = [
-        (Fraction(512, 240), Fraction(32, 15)),
-        (square * (32 * A_s), 1142),
-        (square * (2 * A_s), "71.4"),
-        (square * (32 * constant), 16),
-        (square * (32 * slope), "2.63"),
-        (square * (2 * constant), 1),
-        (square * (2 * slope), "0.165"),
-    ]
-    return compared([(left, enclose(right) * shrink) for left, right in printed])
+    pairs: list[Pair] = [(Fraction(512, REPAIRED_LAM), Fraction(32, 15))]
+    stated_and_printed = (
+        (A_s, EXPLICIT_SIGMA),
+        (constant, EXPLICIT_ZETA),
+        (slope, EXPLICIT_SLOPE),
+    )
+    for A, (fast, slow) in stated_and_printed:
+        pairs += [(square * (32 * A), fast), (square * (2 * A), slow)]
+    return compared([(left, enclose(right) * shrink) for left, right in pairs])
 
 
 # --- E2, E3: every I without a larger batch -------------------------------------------------------
@@ -134,7 +136,7 @@ def explicit(at: Lengths, shrink: str = "1") -> Comparison:
 def far_lengths(level: str) -> tuple[Lengths, ...]:
     """Return I beyond 40000, up to 1e9."""
     n = {"quick": 300, "default": 3000, "full": 30000}[level]
-    I = np.unique(np.geomspace(40_001, 1e9, n).astype(np.int64))
+    I = np.unique(np.geomspace(REPAIRED["b"].longest + 1, 1e9, n).astype(np.int64))
     return (Lengths("b", I, np.ones_like(I)),)
 
 
@@ -145,7 +147,7 @@ def smaller_steps(at: Lengths, power: int = 1) -> Comparison:
     """
     longest = PARTS[at.part].longest
     phi2 = (enclose(at.I) / longest) if power else enclose(np.ones(len(at.I)))
-    sizes = Sizes(at.I, 1 / phi2)
+    sizes = ProofSizes(at.I, 1 / phi2)
     A_s, A_z = stated(PARTS[at.part], sizes)
     most = 2048 / (c_b(at.I) * c_b(at.I))
     pairs = [(A_s, most), (A_z, most * _heterogeneous(at.I)), _slow_decay(at.I)]
@@ -169,7 +171,7 @@ def larger_momentum(at: Lengths, power: int = 2) -> Comparison:
     """
     part = PARTS[at.part]
     mu = enclose(at.I) / part.longest
-    sizes = Sizes(at.I, 1 / mu, mu)
+    sizes = ProofSizes(at.I, 1 / mu, mu)
     pairs = collected_within(part, sizes)
     if power == 1:
         pairs[1] = (pairs[1][0] / mu, pairs[1][1] / (mu * mu))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.bounds import REPAIRED_LAM
 from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, coefficients, run_cases, run_premises
@@ -21,7 +22,6 @@ from stemtheory.claims.repaired.coefficients import METHOD, PARTS
 from stemtheory.claims.repaired.steps import (
     at_least_two,
     drift,
-    forcing,
     jump_size,
     one_step,
     round_cases,
@@ -36,7 +36,7 @@ SUM = "Eq: Grad_Norm_Sum"
 
 
 def potential(
-    path: Path, lam: float = 240, m: float | None = None, jump: float = 1.0
+    path: Path, lam: float = REPAIRED_LAM, m: float | None = None, jump: float = 1.0
 ) -> Comparison:
     """(R1) with the three theta of parts (a), (b) and (c)."""
     w = float(METHOD.w)
@@ -64,18 +64,13 @@ def _late(r: Rounds) -> tuple[Floats, Floats]:
     return drift(replace(r, q=np.concatenate([0 * r.q[..., :1], r.q[..., 1:]], axis=-1)))
 
 
-def _without_carry(r: Rounds) -> tuple[Floats, Floats]:
-    """A wrong version of (R2): literal, the last round's jump does not reach into this one."""
-    return r.Y, float(METHOD.G) * forcing(r, carry=0.0)
-
-
 def _narrow(r: Rounds) -> tuple[Floats, Floats]:
     """A wrong version of (R3): I instead of I^{3/2} on the term of dbar."""
     return jump_size(r, power=1.0)
 
 
 def _run_level(name: str, part: str, statement: str) -> Claim:
-    A, longest = coefficients(PARTS[part]), PARTS[part].longest
+    A, longest = coefficients(part), PARTS[part].longest
     return Claim(
         id=name,
         label=SUM,
@@ -84,14 +79,14 @@ def _run_level(name: str, part: str, statement: str) -> Claim:
         formula=r"\sum_t \tfrac{\eta_t}{2} E\|\nabla f(\bar x_t)\|^2 \leq \Delta_f"
         r" + \frac{b\sigma^2}{240 L^2 B\eta_0}"
         r" + \frac{c^2}{L^2}[A_\sigma\sigma^2 + A_\zeta\zeta^2]\sum_t \eta_t^3",
-        compare=beside(240, A),
+        compare=beside(REPAIRED_LAM, A),
         cases=run_cases,
         premises=run_premises(longest),
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
             Mutant("initial batch over 280 instead of 240", compare=beside(280, A)),
-            Mutant("no term in sigma", compare=beside(240, A, noise=0.0)),
+            Mutant("no term in sigma", compare=beside(REPAIRED_LAM, A, noise=0.0)),
             read_as("overwrite"),
         ),
     )
