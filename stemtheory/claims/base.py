@@ -148,21 +148,27 @@ class Comparison:
         return Comparison(**fields)
 
 
-Compare = Callable[[Any], Comparison]
+Compare = Callable[..., Comparison]
 
 
 @dataclass(frozen=True)
 class Mutant:
     """A wrong version of a claim or of what it speaks of; the checker must find it violated.
 
-    ``compare`` replaces the claim's own; ``change`` replaces every case first (for instance by the
-    reading ``overwrite``). Without either, the right side is divided by four times the smallest
-    margin measured.
+    ``arguments`` are handed to the claim's own comparison, ``compare`` replaces it, and ``change``
+    replaces every case first (for instance by the reading ``overwrite``). Without any of them the
+    right side is divided by four times the smallest margin measured.
     """
 
     name: str
     compare: Compare | None = None
     change: Callable[[Any], Any] | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def wrong(name: str, **arguments: Any) -> Mutant:
+    """Return the mutant that hands ``arguments`` to the claim's own comparison."""
+    return Mutant(name, arguments=arguments)
 
 
 SCALED = Mutant("right side divided by 4x the smallest margin")

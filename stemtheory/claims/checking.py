@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stemtheory.claims.base import Case, Claim, Comparison, Finding, Mutant
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Finding, Mutant
 from stemtheory.claims.evidence.fedavg_path import record_fedavg
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.judge import judge
@@ -14,6 +15,7 @@ from stemtheory.claims.panel import grid, path_cases, with_reading
 from stemtheory.runtime import Verdict, combine, notebook
 
 Watch = Callable[[Claim, Comparison, str], None]
+Cells = list[tuple[Finding, Any]]  # each with the case, or what else the claim was put to
 
 
 @dataclass(frozen=True)
@@ -60,16 +62,27 @@ def rows_html(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
 def check(
     claim: Claim, level: str = "quick", seed: int = 0, watch: Watch | None = None
 ) -> list[LedgerRow]:
-    """Put one claim to its panel; return a row per reading and kind of place.
+    """Put one claim to its panel; return a row per reading and kind of place."""
+    return ledger_rows(claim, judged(claim, level, seed, watch))
+
+
+def judged(
+    claim: Claim, level: str = "quick", seed: int = 0, watch: Watch | None = None
+) -> dict[str, Cells]:
+    """Return the cells of a claim by reading; there are none where nothing can be checked.
 
     ``watch`` is shown every comparison and its reading, for instance to draw it.
     """
+    readings = () if claim.compare is None else claim.readings
+    return {reading: cells_of(claim, reading, level, seed, watch=watch) for reading in readings}
+
+
+def ledger_rows(claim: Claim, cells: Mapping[str, Cells]) -> list[LedgerRow]:
+    """Return a row per reading and kind of place from the cells of ``judged``."""
     if claim.compare is None:
-        return [_unchecked(claim)]
-    rows = []
-    for reading in claim.readings:
-        rows += rows_of(claim, reading, cells_of(claim, reading, level, seed, watch=watch))
-    return rows
+        verdict = Verdict.NOT_CHECKABLE
+        return [LedgerRow(claim, "-", "all", verdict, verdict, None, {}, {verdict.value: 1}, 0)]
+    return [row for reading, found in cells.items() for row in rows_of(claim, reading, found)]
 
 
 def cells_of(
@@ -79,12 +92,13 @@ def cells_of(
     seed: int = 0,
     mutant: Mutant | None = None,
     watch: Watch | None = None,
-) -> list[tuple[Finding, Any]]:
+) -> Cells:
     """Return the cells of a claim (or of a mutant of it) under one reading, with their cases."""
     compare = mutant.compare if mutant and mutant.compare else claim.compare
     change = mutant.change if mutant and mutant.change else lambda subject: subject
+    arguments = mutant.arguments if mutant else {}
     assert compare is not None
-    found: list[tuple[Finding, Any]] = []
+    found: Cells = []
     for subject in subjects(claim, reading, level, seed):
         unmet = tuple(p.name for p in claim.premises(subject) if not p.ok)
         if unmet:
@@ -92,7 +106,7 @@ def cells_of(
             found.append((cell, subject))
             continue
         changed = change(subject)
-        comparison = compare(opened(claim, changed))
+        comparison = compare(opened(claim, changed), **arguments)
         if watch is not None:
             watch(claim, comparison, reading)
         found += [(cell, changed) for cell in judge(claim, comparison, reading)]
@@ -119,50 +133,35 @@ def opened(claim: Claim, subject: Any) -> Any:
     return record_fedavg(subject) if subject.algorithm == "fedavg" else record(subject)
 
 
-def rows_of(claim: Claim, reading: str, cells: Iterable[tuple[Finding, Any]]) -> list[LedgerRow]:
+def rows_of(claim: Claim, reading: str, cells: Cells) -> list[LedgerRow]:
     """Return one row per kind of place; inapplicable cells count in the first."""
-    listed = list(cells)
-    idle = [pair for pair in listed if pair[0].verdict == Verdict.INAPPLICABLE]
-    active = [pair for pair in listed if pair[0].verdict != Verdict.INAPPLICABLE]
+    idle = [pair for pair in cells if pair[0].verdict == Verdict.INAPPLICABLE]
+    active = [pair for pair in cells if pair[0].verdict != Verdict.INAPPLICABLE]
     places = sorted({cell.where for cell, _ in active}) or ["all"]
-    rows = []
-    for place in places:
-        mine = [pair for pair in active if pair[0].where == place] + (
-            idle if place == places[0] else []
-        )
-        rows.append(_row(claim, reading, place, mine))
-    return rows
+    by_place = {place: [pair for pair in active if pair[0].where == place] for place in places}
+    by_place[places[0]] += idle
+    return [_row(claim, reading, place, found) for place, found in by_place.items()]
 
 
-def _row(claim: Claim, reading: str, place: str, cells: list[tuple[Finding, Any]]) -> LedgerRow:
-    verdict = combine(cell.verdict for cell, _ in cells)
+def _row(claim: Claim, reading: str, place: str, cells: Cells) -> LedgerRow:
     measured = [pair for pair in cells if pair[0].margin is not None]
     worst, margin = {}, None
     if measured:
         cell, case = min(measured, key=lambda pair: float(pair[0].margin or 0.0))
         margin = cell.margin
         worst = {**cell.worst, "case": case.to_json() if isinstance(case, Case) else None}
-    counts: dict[str, int] = {}
-    for cell, _ in cells:
-        counts[cell.verdict.value] = counts.get(cell.verdict.value, 0) + 1
-    unmet = tuple(sorted({name for cell, _ in cells for name in cell.unmet}))
     return LedgerRow(
         claim,
         reading,
         place,
-        verdict,
+        combine(cell.verdict for cell, _ in cells),
         claim.expectation(reading, place),
         margin,
         worst,
-        counts,
+        dict(Counter(cell.verdict.value for cell, _ in cells)),
         sum(cell.n for cell, _ in cells),
-        unmet,
+        tuple(sorted({name for cell, _ in cells for name in cell.unmet})),
     )
-
-
-def _unchecked(claim: Claim) -> LedgerRow:
-    verdict = Verdict.NOT_CHECKABLE
-    return LedgerRow(claim, "-", "all", verdict, verdict, None, {}, {verdict.value: 1}, 0)
 
 
 @dataclass(frozen=True)
@@ -174,39 +173,44 @@ class Rejection:
     rejected: bool
 
 
-def try_mutants(claim: Claim, level: str = "quick") -> list[Rejection]:
-    """Return, for each mutant of a claim, whether its checker rejects it."""
-    return [Rejection(claim.id, m.name, rejects(claim, m, level)) for m in claim.mutants]
+def try_mutants(
+    claim: Claim, level: str = "quick", seed: int = 0, honest: Mapping[str, Cells] | None = None
+) -> list[Rejection]:
+    """Return, for each mutant of a claim, whether its checker rejects it.
+
+    ``honest`` are the claim's own cells, if they were judged before.
+    """
+    honest = judged(claim, level, seed) if honest is None else honest
+    return [
+        Rejection(
+            claim.id,
+            mutant.name,
+            any(rejects(claim, mutant, r, cells, level, seed) for r, cells in honest.items()),
+        )
+        for mutant in claim.mutants
+    ]
 
 
-def rejects(claim: Claim, mutant: Mutant, level: str = "quick") -> bool:
-    """Whether the mutant is violated in a row where the claim itself is not."""
-    for reading in claim.readings:
-        honest = cells_of(claim, reading, level)
-        sound = {cell.where for cell, _ in honest if cell.n} - {
-            cell.where for cell, _ in honest if cell.verdict == Verdict.VIOLATED
-        }
-        if mutant.compare is None and mutant.change is None:
-            tried = _scaled(claim, reading, level, [c for c in honest if c[0].where in sound])
-        else:
-            tried = cells_of(claim, reading, level, mutant=mutant)
-        if any(c.verdict == Verdict.VIOLATED and c.where in sound for c, _ in tried):
-            return True
-    return False
+def rejects(
+    claim: Claim, mutant: Mutant, reading: str, honest: Cells, level: str, seed: int = 0
+) -> bool:
+    """Whether the mutant is violated at a kind of place where the claim itself is not."""
+    sound = {cell.where for cell, _ in honest if cell.n} - {
+        cell.where for cell, _ in honest if cell.verdict == Verdict.VIOLATED
+    }
+    if mutant == SCALED:
+        margins = [c.margin for c, _ in honest if c.where in sound and c.margin and c.margin > 0]
+        if not margins:
+            return False
+        mutant = _scaled(claim, 1 / (4 * min(margins)))
+    tried = cells_of(claim, reading, level, seed, mutant)
+    return any(c.verdict == Verdict.VIOLATED and c.where in sound for c, _ in tried)
 
 
-def _scaled(claim: Claim, reading: str, level: str, honest: list[tuple[Finding, Any]]) -> Any:
-    """Judge the claim again with its right side over four times the smallest margin seen."""
-    margins = [c.margin for c, _ in honest if c.margin is not None and c.margin > 0]
+def _scaled(claim: Claim, factor: float) -> Mutant:
     compare = claim.compare
-    if not margins or compare is None:
-        return []
-    factor = 1 / (4 * min(margins))
-
-    def smaller(subject: Any) -> Comparison:
-        return compare(subject).scaled(factor)
-
-    return cells_of(claim, reading, level, mutant=Mutant("scaled", compare=smaller))
+    assert compare is not None
+    return Mutant("scaled", compare=lambda subject: compare(subject).scaled(factor))
 
 
 def assemble(rows: list[dict[str, Any]], mutants: list[dict[str, Any]] | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds.formulas import Premise
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, dials, wrong
 from stemtheory.oracles.catalogue import load_problem
 from stemtheory.oracles.problem import Problem
 from stemtheory.runtime import Floats
@@ -86,8 +86,8 @@ CONTRACTION = Claim(
     premises=premises,
     mutants=(
         SCALED,
-        Mutant("(1 - eta mu)^4", compare=lambda case: contraction(case, power=4)),
-        Mutant("no noise term", compare=lambda case: contraction(case, noise=0.0)),
+        wrong("(1 - eta mu)^4", power=4),
+        wrong("no noise term", noise=0.0),
     ),
 )
 SAMPLED = Claim(
@@ -99,6 +99,6 @@ SAMPLED = Claim(
     compare=sampled,
     cases=cases,
     premises=premises,
-    mutants=(Mutant("a step 10 % longer", compare=lambda case: sampled(case, 1.1)),),
+    mutants=(wrong("a step 10 % longer", scale=1.1),),
 )
 CLAIMS = (CONTRACTION, SAMPLED)

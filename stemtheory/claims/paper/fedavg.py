@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from stemtheory.bounds import Premise
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.evidence.measured import Terms, against, premises
 from stemtheory.claims.evidence.path import EPS, setting_of, square
@@ -256,9 +256,9 @@ CLAIMS = (
         premises=small_step,
         mutants=(
             SCALED,
-            Mutant("5 -> 0.005", compare=lambda case: accumulated(case, drift=0.005)),
-            Mutant("without zeta", compare=lambda case: accumulated(case, drift=0.0)),
-            Mutant("without sigma", compare=lambda case: accumulated(case, noise=0.0)),
+            wrong("5 -> 0.005", drift=0.005),
+            wrong("without zeta", drift=0.0),
+            wrong("without sigma", noise=0.0),
         ),
     ),
     Claim(
@@ -315,8 +315,8 @@ CLAIMS = (
         premises=small_step,
         mutants=(
             SCALED,
-            Mutant("noise over 4", compare=lambda path: descent(path, noise=0.25)),
-            Mutant("without the drift", compare=lambda path: descent(path, drift=0.0)),
+            wrong("noise over 4", noise=0.25),
+            wrong("without the drift", drift=0.0),
         ),
         reason="The sharp constant of the noise is 1/2.",
     ),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import BOUNDS, Inversion, Setting, invert
-from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant
+from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, wrong
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
@@ -242,7 +242,7 @@ CLAIMS = (
         formula=r"E\|\nabla f(\bar x_a)\|^2 = O(1/\sqrt{KT})",
         compare=local,
         cases=lambda level: (1.0, 8.0),
-        mutants=(Mutant("I = (T/(bK)^3)^{1/3}", compare=lambda s: local(s, Fraction(1, 3))),),
+        mutants=(wrong("I = (T/(bK)^3)^{1/3}", power=Fraction(1, 3)),),
         **RATE,
     ),
     Claim(
@@ -252,9 +252,7 @@ CLAIMS = (
         formula=r"E\|\nabla f(\bar x_a)\|^2 = O(1/T^{2/3})",
         compare=large_batch,
         cases=lambda level: (2, 16),
-        mutants=(
-            Mutant("b = (T/(I^4 K^3))^{1/2}", compare=lambda s: large_batch(s, Fraction(1, 2))),
-        ),
+        mutants=(wrong("b = (T/(I^4 K^3))^{1/2}", power=Fraction(1, 2)),),
         **RATE,
     ),
     Claim(
@@ -265,7 +263,7 @@ CLAIMS = (
         r" \epsilon^{-1}\ rounds",
         compare=minibatch,
         cases=lambda level: (1, 16),
-        mutants=(Mutant("b = T^2/K", compare=lambda s: minibatch(s, 2)),),
+        mutants=(wrong("b = T^2/K", power=2),),
         reason="The constant in b = O(T/K) must be at most 1/(81 L^2). It beats every point of"
         " FedAvg's curve in rounds, at the same samples.",
         **RATE,

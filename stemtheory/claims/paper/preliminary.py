@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms import mean_over_workers
-from stemtheory.claims.base import ALL_READINGS, SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims.base import (
+    ALL_READINGS,
+    SCALED,
+    Case,
+    Claim,
+    Comparison,
+    Mutant,
+    dials,
+    wrong,
+)
 from stemtheory.claims.evidence.brackets import bracket, brackets, innovation, minibatch, single
 from stemtheory.claims.evidence.path import Path, record, square
 from stemtheory.runtime import Floats
@@ -117,9 +126,7 @@ CLAIMS = (
         compare=error_and_noise,
         cases=noisy_cases,
         readings=ALL_READINGS,
-        mutants=(
-            Mutant("the minibatch of the step before", compare=lambda c: error_and_noise(c, 1)),
-        ),
+        mutants=(wrong("the minibatch of the step before", lag=1),),
     ),
     Claim(
         id="P2",
@@ -144,7 +151,7 @@ CLAIMS = (
         compare=across_samples,
         cases=noisy_cases,
         readings=ALL_READINGS,
-        mutants=(Mutant("the same sample twice", compare=lambda c: across_samples(c, other=0)),),
+        mutants=(wrong("the same sample twice", other=0),),
     ),
     Claim(
         id="P3",
@@ -157,7 +164,7 @@ CLAIMS = (
         readings=ALL_READINGS,
         mutants=(
             SCALED,
-            Mutant("1/K^2 for 1/K", compare=lambda c: initial_error(c, power=2)),
+            wrong("1/K^2 for 1/K", power=2),
             Mutant("b for B", compare=lambda c: initial_error(c, samples=c.b)),
         ),
     ),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms import FedAvg
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.evidence.measured import against, premises
 from stemtheory.claims.evidence.momentum_runs import RESTING, momentum_cases, own_step
@@ -146,7 +146,7 @@ CLAIMS = (
         formula=r"a_t = 1:\ x_{t+1}^{STEM} = x_t^{FedAvg}",
         compare=shifted,
         cases=lambda level: momentumless(level, sigma=0.5),
-        mutants=(Mutant("without the shift", compare=lambda path: shifted(path, 0)),),
+        mutants=(wrong("without the shift", shift=0),),
         **COMMON,
     ),
     Claim(

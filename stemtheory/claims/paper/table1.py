@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import TableRow, invert, table1_exponents
-from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant
+from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, wrong
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
@@ -121,7 +121,7 @@ def sizes(level: str) -> tuple[tuple[tuple[float, int], ...], ...]:
     return (tuple(grid + edge),)
 
 
-def wrong(**columns: Fraction) -> Callable[[TableRow], TableRow]:
+def times(**columns: Fraction) -> Callable[[TableRow], TableRow]:
     """Return a change of a row: exponents multiplied."""
     return lambda row: row._replace(
         **{name: getattr(row, name) * factor for name, factor in columns.items()}
@@ -141,8 +141,8 @@ CLAIMS = (
         compare=rows(("FedAvg",)),
         cases=nus,
         mutants=(
-            Mutant("b's exponent times 2/3", compare=rows(("FedAvg",), wrong(b=THIRD))),
-            Mutant("rounds' exponent times 2/3", compare=rows(("FedAvg",), wrong(rounds=THIRD))),
+            Mutant("b's exponent times 2/3", compare=rows(("FedAvg",), times(b=THIRD))),
+            Mutant("rounds' exponent times 2/3", compare=rows(("FedAvg",), times(rounds=THIRD))),
         ),
         **RATE,
     ),
@@ -154,8 +154,8 @@ CLAIMS = (
         compare=rows(STEM_ROWS),
         cases=nus,
         mutants=(
-            Mutant("I's exponent times 2/3", compare=rows(STEM_ROWS, wrong(I=THIRD))),
-            Mutant("samples' exponent times 2/3", compare=rows(STEM_ROWS, wrong(samples=THIRD))),
+            Mutant("I's exponent times 2/3", compare=rows(STEM_ROWS, times(I=THIRD))),
+            Mutant("samples' exponent times 2/3", compare=rows(STEM_ROWS, times(samples=THIRD))),
         ),
         reason="The footnote 'independent of heterogeneity' needs I = 1, not I = O(1).",
         **RATE,
@@ -178,7 +178,7 @@ CLAIMS = (
         cases=sizes,
         mutants=(
             SCALED,
-            Mutant("edge bI = eps^{-2/3}", compare=lambda grid: figure(grid, edge=2 / 3)),
+            wrong("edge bI = eps^{-2/3}", edge=2 / 3),
         ),
         reason="The caption's sentence about the surface is cut off ('but a .').",
     ),

@@ -14,7 +14,7 @@ import numpy as np
 
 from stemtheory.algorithms import Stem
 from stemtheory.bounds import BOUNDS, REPAIRED, Setting
-from stemtheory.claims.base import Claim, Comparison, Mutant
+from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.oracles import load_problem
 from stemtheory.schedules import Theorem, theorem_c_b
 from stemtheory.simulator import simulate
@@ -188,7 +188,7 @@ CLAIMS = (
         r" + 32 (c_b/64)^2 \frac{A_\sigma\sigma^2 + A_\zeta\zeta^2}{(IbK)^2}",
         compare=constant_phase,
         cases=curves,
-        mutants=(Mutant("2.133 instead of 2.134", compare=lambda s: constant_phase(s, 2.133)),),
+        mutants=(wrong("2.133 instead of 2.134", start=2.133),),
     ),
     Claim(
         id="LOGFREE",
@@ -201,8 +201,8 @@ CLAIMS = (
         compare=log_free,
         cases=curves,
         mutants=(
-            Mutant("constants 3 % smaller", compare=lambda s: log_free(s, shrink=0.97)),
-            Mutant("half the batch", compare=lambda s: log_free(s, thinner=2.0)),
+            wrong("constants 3 % smaller", shrink=0.97),
+            wrong("half the batch", thinner=2.0),
         ),
     ),
 )

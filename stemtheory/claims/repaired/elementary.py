@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant
+from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, elementary, run_cases, run_premises
 from stemtheory.claims.evidence.rounds import Rounds, on_rounds
@@ -201,8 +201,8 @@ CLAIMS = (
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
-            Mutant("lam = 320 instead of 64", compare=lambda path: potential(path, lam=320)),
-            Mutant("no term for the jump", compare=lambda path: potential(path, jump=0.0)),
+            wrong("lam = 320 instead of 64", lam=320),
+            wrong("no term for the jump", jump=0.0),
             read_as("overwrite"),
             read_as("average-both"),
         ),
@@ -279,8 +279,8 @@ CLAIMS = (
         compare=every_length,
         cases=lambda level: (np.unique(np.r_[2:2000, np.geomspace(2000, 1e9, 500).astype(int)]),),
         mutants=(
-            Mutant("m = ceil(I/90)", compare=lambda I: every_length(I, M=90)),
-            Mutant("phi^2 = I/90", compare=lambda I: every_length(I, cap=90)),
+            wrong("m = ceil(I/90)", M=90),
+            wrong("phi^2 = I/90", cap=90),
         ),
     ),
     Claim(
@@ -293,7 +293,7 @@ CLAIMS = (
         compare=no_repair,
         cases=flat_cases,
         mutants=(
-            Mutant("half the threshold", compare=lambda f: no_repair(f, law=64)),
+            wrong("half the threshold", law=64),
             Mutant("reading average-first", change=_averaged_first),
         ),
         reason="Checked where it is a number: the threshold of the linear two-node model without"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import EXPLICIT_SIGMA, EXPLICIT_SLOPE, EXPLICIT_ZETA, REPAIRED, REPAIRED_LAM
-from stemtheory.claims.base import Claim, Comparison, Mutant
+from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.claims.intervals import Interval, enclose, stack
 from stemtheory.claims.repaired.coefficients import (
     METHOD,
@@ -248,7 +248,7 @@ CLAIMS = (
         formula=r"2 A c_b^2 \cdot \{16, 1\} \leq \{1142, 71.4\},\ \{16 + 2.63 I/m, 1 + 0.165 I/m\}",
         compare=explicit,
         cases=lambda level: (lengths("a"),),
-        mutants=(Mutant("every constant 2 % smaller", compare=lambda at: explicit(at, "0.98")),),
+        mutants=(wrong("every constant 2 % smaller", shrink="0.98"),),
     ),
     Claim(
         id="E2",
@@ -259,7 +259,7 @@ CLAIMS = (
         r"\ I/m \to I/\varphi^2",
         compare=smaller_steps,
         cases=far_lengths,
-        mutants=(Mutant("the old cap", compare=lambda at: smaller_steps(at, 0)),),
+        mutants=(wrong("the old cap", power=0),),
         reason="The terms in 1/T grow by phi, that of the initial batch by phi^2.",
     ),
     Claim(
@@ -271,6 +271,6 @@ CLAIMS = (
         r"\ A_\zeta \to \mu^2 A_\zeta",
         compare=larger_momentum,
         cases=far_lengths,
-        mutants=(Mutant("zeta^2 times mu only", compare=lambda at: larger_momentum(at, 1)),),
+        mutants=(wrong("zeta^2 times mu only", power=1),),
     ),
 )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import REPAIRED_LAM
-from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant
+from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, coefficients, run_cases, run_premises
 from stemtheory.claims.evidence.rounds import Rounds, on_rounds
@@ -108,9 +108,9 @@ CLAIMS = (
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
-            Mutant("lam = 320 instead of 240", compare=lambda path: potential(path, lam=320)),
-            Mutant("no term for the jump", compare=lambda path: potential(path, jump=0.0)),
-            Mutant("a sync batch of 3 not drawn", compare=lambda path: potential(path, m=3)),
+            wrong("lam = 320 instead of 240", lam=320),
+            wrong("no term for the jump", jump=0.0),
+            wrong("a sync batch of 3 not drawn", m=3),
             read_as("overwrite"),
             read_as("average-both"),
         ),

@@ -297,7 +297,7 @@ def test_a_real_batch_needs_the_gaussian_sampling() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("margin", [-1e4, 1e4])
-def test_pitfall_25_logistic_is_finite_at_huge_margins(dtype: Any, margin: float) -> None:
+def test_logistic_is_finite_at_huge_margins(dtype: Any, margin: float) -> None:
     """In float32 too; the formula as it is printed (mutant) overflows."""
     problem = _logistic(dim=3).place(numpy_backend("test"), np.dtype(dtype))
     a = problem.rows[0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from stemtheory.algorithms import mean_over_workers
-from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, Mutant
+from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, wrong
 from stemtheory.claims.evidence.counterexamples import DRIFTED, far, tilted
 from stemtheory.claims.evidence.path import Path, square
 from stemtheory.claims.evidence.sums import drift_sum, per_t
@@ -113,8 +113,8 @@ CLAIMS = (
         repair="M5-R: the real distances J_{t-1} and X_{t-1}.",
         mutants=(
             SCALED,
-            Mutant("without ||dbar||^2", compare=lambda p: consensus(p, mean=0.0)),
-            Mutant("a^4 for a^2", compare=lambda p: consensus(p, power=4.0)),
+            wrong("without ||dbar||^2", mean=0.0),
+            wrong("a^4 for a^2", power=4.0),
         ),
     ),
     Claim(
@@ -133,8 +133,8 @@ CLAIMS = (
         counterexamples=RUNS,
         mutants=(
             SCALED,
-            Mutant("without the movement", compare=lambda p: consensus_repaired(p, moves=0.0)),
-            Mutant("a^4 for a^2", compare=lambda p: consensus_repaired(p, power=4.0)),
+            wrong("without the movement", moves=0.0),
+            wrong("a^4 for a^2", power=4.0),
         ),
     ),
     Claim(
@@ -153,8 +153,8 @@ CLAIMS = (
         counterexamples=RUNS,
         mutants=(
             SCALED,
-            Mutant("without the movement", compare=lambda p: second_term(p, moves=0.0)),
-            Mutant("without the gradients", compare=lambda p: second_term(p, differs=0.0)),
+            wrong("without the movement", moves=0.0),
+            wrong("without the gradients", differs=0.0),
         ),
     ),
     Claim(
@@ -172,8 +172,8 @@ CLAIMS = (
         counterexamples=RUNS,
         mutants=(
             SCALED,
-            Mutant("without the noise", compare=lambda p: gradient_spread(p, noise=0.0)),
-            Mutant("without the heterogeneity", compare=lambda p: gradient_spread(p, zeta=0.0)),
+            wrong("without the noise", noise=0.0),
+            wrong("without the heterogeneity", zeta=0.0),
         ),
     ),
 )

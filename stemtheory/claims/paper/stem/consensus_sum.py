@@ -16,6 +16,7 @@ from stemtheory.claims.base import (
     Compare,
     Comparison,
     Mutant,
+    wrong,
 )
 from stemtheory.claims.evidence.counterexamples import DRIFTED, QUIET, far, tilted
 from stemtheory.claims.evidence.path import Path, record
@@ -160,11 +161,8 @@ CLAIMS = (
         mutants=(
             # A scaled right side would drown in the replicates' spread where there is noise.
             Mutant("right side over 1000", compare=lambda c: accumulated(c).scaled(1e-3)),
-            Mutant("without zeta", compare=lambda c: accumulated(c, zeta=0.0)),
-            Mutant(
-                "without ||dbar||^2 and the noise",
-                compare=lambda c: accumulated(c, mean=0.0, noise=0.0),
-            ),
+            wrong("without zeta", zeta=0.0),
+            wrong("without ||dbar||^2 and the noise", mean=0.0, noise=0.0),
         ),
     ),
     _arithmetic(
@@ -174,7 +172,7 @@ CLAIMS = (
         r"(1-a_t)^2(1+\tfrac1I) + 4L^2(I+1)\eta_{t-1}^2 \leq 1 + \tfrac1I + \tfrac{I+1}{64I^2}"
         r" \leq 1 + \tfrac{33}{32I}",
         coefficient,
-        Mutant("1 + 1/I", compare=lambda g: coefficient(g, growth=1.0)),
+        wrong("1 + 1/I", growth=1.0),
     ),
     Claim(
         id="M6b",
@@ -201,13 +199,8 @@ CLAIMS = (
         ),
         mutants=(
             SCALED,
-            Mutant(
-                "without zeta and ||dbar||^2", compare=lambda p: one_step(p, mean=0.0, zeta=0.0)
-            ),
-            Mutant(
-                "without the noise and ||dbar||^2",
-                compare=lambda p: one_step(p, mean=0.0, noise=0.0),
-            ),
+            wrong("without zeta and ||dbar||^2", mean=0.0, zeta=0.0),
+            wrong("without the noise and ||dbar||^2", mean=0.0, noise=0.0),
         ),
     ),
     _arithmetic(
@@ -216,7 +209,7 @@ CLAIMS = (
         "The growth factor over a round.",
         r"(1+\tfrac{33}{32I})^I \leq e^{33/32} < 3",
         compounded,
-        Mutant("3/(2I) as printed", compare=lambda g: compounded(g, growth=1.5)),
+        wrong("3/(2I) as printed", growth=1.5),
         reason="The printed 3/(2I) in the zeta term is a slip for 33/(32I).",
     ),
     _arithmetic(
@@ -225,7 +218,7 @@ CLAIMS = (
         "The drift's feedback on itself is at most a fifth.",
         r"1 - 192 L^2 I^4 c^2 (\tfrac{1}{16LI})^6 \geq \tfrac45",
         self_term,
-        Mutant("256 for 192", compare=lambda g: self_term(g, factor=256.0)),
+        wrong("256 for 192", factor=256.0),
     ),
     _arithmetic(
         "M6e",
@@ -234,6 +227,6 @@ CLAIMS = (
         r"\tfrac54 \tfrac{33}{256} \tfrac{3}{32} \leq \tfrac{1}{64},"
         r" \tfrac54 \tfrac{33}{256} \tfrac{3}{16} \leq \tfrac{1}{32}",
         final_constants,
-        Mutant("3/4 for 4/5", compare=lambda g: final_constants(g, 3 / 4)),
+        wrong("3/4 for 4/5", shrink=3 / 4),
     ),
 )

@@ -23,6 +23,7 @@ from stemtheory.claims.base import (
     Claim,
     Comparison,
     Mutant,
+    wrong,
 )
 from stemtheory.claims.evidence.brackets import brackets
 from stemtheory.claims.evidence.counterexamples import (
@@ -173,9 +174,9 @@ CLAIMS = (
         repair="Put the distance of the two points in place of the local step (M3-R).",
         mutants=(
             SCALED,
-            Mutant("without the noise term", compare=lambda p: contraction(p, noise=0.0)),
-            Mutant("a^4 for a^2", compare=lambda p: contraction(p, power=4.0)),
-            Mutant("without ||dbar||^2", compare=lambda p: contraction(p, mean=0.0)),
+            wrong("without the noise term", noise=0.0),
+            wrong("a^4 for a^2", power=4.0),
+            wrong("without ||dbar||^2", mean=0.0),
         ),
     ),
     Claim(
@@ -201,7 +202,7 @@ CLAIMS = (
         mutants=(
             SCALED,
             Mutant("the reading that overwrites", change=overwritten),
-            Mutant("without the noise term", compare=lambda p: repaired(p, noise=0.0)),
+            wrong("without the noise term", noise=0.0),
             Mutant("no jump", compare=lambda p: repaired(p, jumps=np.zeros((p.T, 1), bool))),
         ),
     ),
@@ -226,8 +227,8 @@ CLAIMS = (
         mutants=(
             SCALED,
             Mutant("the reading that overwrites", change=overwritten),
-            Mutant("the minibatch of the step before", compare=lambda p: recursion(p, lag=1)),
-            Mutant("ebar_t for ebar_{t+1}", compare=lambda p: recursion(p, shift=0)),
+            wrong("the minibatch of the step before", lag=1),
+            wrong("ebar_t for ebar_{t+1}", shift=0),
         ),
     ),
     Claim(
@@ -248,7 +249,7 @@ CLAIMS = (
         mutants=(
             SCALED,
             Mutant("the reading that overwrites", change=overwritten),
-            Mutant("1 - a for its square", compare=lambda c: expected_growth(c, kept=1)),
+            wrong("1 - a for its square", kept=1),
             Mutant(
                 "1/(b^2 K) for 1/(b^2 K^2)",
                 compare=lambda c: expected_growth(c, samples=float(c.K)),
@@ -270,8 +271,8 @@ CLAIMS = (
         counterexamples=(tilted("literal", 8), tilted("average-first", 12)),
         mutants=(
             SCALED,
-            Mutant("without the noise term", compare=lambda p: per_sample(p, noise=0.0)),
-            Mutant("without the movement", compare=lambda p: per_sample(p, moving=0.0)),
+            wrong("without the noise term", noise=0.0),
+            wrong("without the movement", moving=0.0),
         ),
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms import Stem, mean_over_workers
-from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Compare, Comparison, Mutant
+from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Compare, Comparison, Mutant, wrong
 from stemtheory.claims.evidence.counterexamples import DRIFTED, LeavesOneOut
 from stemtheory.claims.evidence.path import EPS, Path, play, square
 from stemtheory.claims.evidence.sums import drift_sum, per_t, since, x_floor
@@ -142,8 +142,8 @@ CLAIMS = (
         repair="Start the round one step later (M1-L): all points agree at tbar_{s-1} + 1.",
         mutants=(
             SCALED,
-            Mutant("without the factor I - 1", compare=lambda p: accumulation(p, factor=1.0)),
-            Mutant("a sum that stops at t - 2", compare=lambda p: accumulation(p, lag=2)),
+            wrong("without the factor I - 1", factor=1.0),
+            wrong("a sum that stops at t - 2", lag=2),
             broken(accumulation),
         ),
     ),
@@ -161,10 +161,8 @@ CLAIMS = (
         counterexamples=(DRIFTED,),
         mutants=(
             SCALED,
-            Mutant(
-                "without the factor I - 1", compare=lambda p: accumulation_literal(p, factor=1.0)
-            ),
-            Mutant("a sum that stops at t - 2", compare=lambda p: accumulation_literal(p, lag=2)),
+            wrong("without the factor I - 1", factor=1.0),
+            wrong("a sum that stops at t - 2", lag=2),
             broken(accumulation_literal),
         ),
     ),
@@ -184,8 +182,8 @@ CLAIMS = (
         reason="Literal: the sum starts at tbar_{s-1} + 1 and t runs to tbar_s.",
         mutants=(
             SCALED,
-            Mutant("the other sign", compare=lambda p: unrolled(p, sign=1.0)),
-            Mutant("a sum that stops at t - 2", compare=lambda p: unrolled(p, lag=2)),
+            wrong("the other sign", sign=1.0),
+            wrong("a sum that stops at t - 2", lag=2),
             broken(unrolled),
         ),
     ),
@@ -208,11 +206,8 @@ CLAIMS = (
         repair="Keep the distance instead of the sum (M2b): (eta_t L^2/K) X_t.",
         mutants=(
             SCALED,
-            Mutant(
-                "without eta^2 L/2 ||dbar||^2",
-                compare=lambda p: descent_printed(p, curved=0.0),
-            ),
-            Mutant("without eta ||ebar||^2", compare=lambda p: descent_printed(p, erring=0.0)),
+            wrong("without eta^2 L/2 ||dbar||^2", curved=0.0),
+            wrong("without eta ||ebar||^2", erring=0.0),
         ),
     ),
     Claim(
@@ -230,12 +225,9 @@ CLAIMS = (
         counterexamples=(DRIFTED,),
         mutants=(
             SCALED,
-            Mutant(
-                "without eta^2 L/2 ||dbar||^2",
-                compare=lambda p: descent_by_distance(p, curved=0.0),
-            ),
-            Mutant("without eta ||ebar||^2", compare=lambda p: descent_by_distance(p, erring=0.0)),
-            Mutant("without the distance", compare=lambda p: descent_by_distance(p, share=0.0)),
+            wrong("without eta^2 L/2 ||dbar||^2", curved=0.0),
+            wrong("without eta ||ebar||^2", erring=0.0),
+            wrong("without the distance", share=0.0),
         ),
     ),
     Claim(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, Mutant
+from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, wrong
 from stemtheory.claims.evidence.counterexamples import opposed, tilted
 from stemtheory.claims.evidence.path import EPS, Path, square
 from stemtheory.claims.evidence.sums import (
@@ -127,8 +127,8 @@ CLAIMS = (
         repair="The one-step inequality REP1, with the distance at the jump.",
         mutants=(
             SCALED,
-            Mutant("without the noise term", compare=lambda p: potential_descent(p, noise=0.0)),
-            Mutant("without ||dbar||^2", compare=lambda p: potential_descent(p, mean=0.0)),
+            wrong("without the noise term", noise=0.0),
+            wrong("without ||dbar||^2", mean=0.0),
         ),
     ),
     Claim(
@@ -152,8 +152,8 @@ CLAIMS = (
         repair="Use M3-R instead of M3.",
         mutants=(
             SCALED,
-            Mutant("without the noise term", compare=lambda p: error_descent(p, noise=0.0)),
-            Mutant("twice the error paid for", compare=lambda p: error_descent(p, kept=3.0)),
+            wrong("without the noise term", noise=0.0),
+            wrong("twice the error paid for", kept=3.0),
         ),
     ),
 )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import BOUNDS, Inversion, Setting, invert
-from stemtheory.claims.base import Claim, Comparison, Mutant
+from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
@@ -284,9 +284,7 @@ CLAIMS = (
         formula=r"E\|\nabla f(\bar x_a)\|^2 = \tilde O(1/((bK)^{2/3}T^{2/3}))",
         compare=local,
         cases=lambda level: (1.0, 8.0),
-        mutants=(
-            Mutant("I = (T/(b^2 K^2))^{1/2}", compare=lambda size: local(size, Fraction(1, 2))),
-        ),
+        mutants=(wrong("I = (T/(b^2 K^2))^{1/2}", power=Fraction(1, 2)),),
         reason=CAVEAT,
         **RATE,
     ),
@@ -297,7 +295,7 @@ CLAIMS = (
         formula=r"E\|\nabla f(\bar x_a)\|^2 = O((f(\bar x_1)-f^*)/T) + \tilde O(\sigma^2/T)",
         compare=batches,
         cases=lambda level: (1, 16),
-        mutants=(Mutant("b = (T/K^2)^{1/3}", compare=lambda size: batches(size, Fraction(1, 3))),),
+        mutants=(wrong("b = (T/K^2)^{1/3}", power=Fraction(1, 3)),),
         reason="The appendix calls its sample complexity a communication complexity.",
         **RATE,
     ),
@@ -316,7 +314,7 @@ CLAIMS = (
         formula=r"bI = K^{-1}\epsilon^{-1/2}",
         compare=ends,
         cases=nus,
-        mutants=(Mutant("I = (T/K^2)^{nu/4}", compare=lambda nu: ends(nu, 4)),),
+        mutants=(wrong("I = (T/K^2)^{nu/4}", p=4),),
         **RATE,
     ),
     Claim(
@@ -327,12 +325,7 @@ CLAIMS = (
         r" T/I = \max\{\epsilon^{-1}, (bI)^{-1}K^{-1}\epsilon^{-3/2}\}",
         compare=off_curve,
         cases=lambda level: (1, 4),
-        mutants=(
-            Mutant(
-                "(bKT)^{-2/3} -> (bKT)^{-1/2}",
-                compare=lambda size: off_curve(size, Fraction(-1, 2)),
-            ),
-        ),
+        mutants=(wrong("(bKT)^{-2/3} -> (bKT)^{-1/2}", power=Fraction(-1, 2)),),
         reason="The paper calls the first 'samples'; by its Definition 2 those are K times more.",
         **RATE,
     ),

@@ -20,6 +20,7 @@ from stemtheory.claims.base import (
     Mutant,
     Where,
     dials,
+    wrong,
 )
 from stemtheory.claims.evidence.measured import Terms, against, premises
 from stemtheory.claims.evidence.path import EPS, Path, square
@@ -202,7 +203,7 @@ CLAIMS = (
         counterexamples=(BIASED,),
         mutants=(
             SCALED,
-            Mutant("3/64 -> 1/128", compare=lambda path: potential(path, 1 / 128)),
+            wrong("3/64 -> 1/128", noise=1 / 128),
         ),
         repair="The one-step inequality 6.1 holds for literal and average-first.",
     ),
