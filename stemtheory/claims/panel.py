@@ -51,14 +51,7 @@ def path_cases(level: str) -> tuple[Case, ...]:
     names = (
         ("cosine", "geman_mcclure")
         if level == "quick"
-        else (
-            "cosine",
-            "geman_mcclure",
-            "quadratic",
-            "welsch",
-            "cauchy",
-            "corridor",
-        )
+        else ("cosine", "geman_mcclure", "quadratic", "welsch", "cauchy", "corridor")
     )
     plain = [
         Case(name, K, 2, b, I, rounds, dials(sigma=sigma, zeta=zeta if K > 1 else 0.0))

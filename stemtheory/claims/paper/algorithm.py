@@ -6,6 +6,7 @@ Paper: Algorithm (Algo_DR-STORM_batch), Def: ComputationComplexity, Def: Communi
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -70,52 +71,42 @@ def _as_fedavg(case: Case) -> Case:
     return replace(case, algorithm="fedavg", reading="literal", B=None)
 
 
+pathwise = partial(Claim, label="Algo_DR-STORM_batch", kind="pathwise", identity=True)
+counted = partial(Claim, kind="arithmetic", cases=_counted, identity=True)
 CLAIMS = (
-    Claim(
+    pathwise(
         id="ALG-1",
-        label="Algo_DR-STORM_batch",
-        kind="pathwise",
         statement="The mean iterate moves along the mean direction at every t, sync or not.",
         formula=r"\bar x_{t+1} = \bar x_t - \eta_t \bar d_t",
         compare=mean_iterate,
         readings=ALL_READINGS,
-        identity=True,
         mutants=(
             Mutant(
                 "the first worker's direction", compare=lambda p: _mean_iterate(p, p.d[:, :, 0])
             ),
         ),
     ),
-    Claim(
+    pathwise(
         id="ALG-2",
-        label="Algo_DR-STORM_batch",
-        kind="pathwise",
         statement="The momentum a_{t+1} uses the step eta_t; eta_0 exists.",
         formula=r"a_{t+1} = c\, \eta_t^2",
         compare=momentum_index,
-        identity=True,
         mutants=(Mutant("a_t for a_{t+1}", compare=lambda p: _momentum_index(p, 1)),),
     ),
-    Claim(
+    counted(
         id="ALG-3",
         label="Def: ComputationComplexity",
-        kind="arithmetic",
         statement="A worker makes B + 2bT oracle calls (the paper drops the 2 and B).",
         formula=r"B + 2bT",
         compare=count_samples,
-        cases=_counted,
-        identity=True,
         mutants=(Mutant("one gradient a step", change=_as_fedavg),),
     ),
-    Claim(
+    counted(
         id="ALG-4",
         label="Algo_DR-STORM_batch",
-        kind="arithmetic",
         statement="At a synchronisation x and d are both sent: two vectors each way.",
         formula=r"2d \ \mathrm{floats\ each\ way}",
         compare=count_vectors,
-        cases=_counted,
-        identity=True,
         mutants=(Mutant("d is not sent", change=_as_fedavg),),
     ),
 )

@@ -7,6 +7,7 @@ Def: StationaryPt, Def: ComputationComplexity, Def: CommunicationComplexity.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,11 +122,9 @@ def _with_zeta(case: Case) -> Case:
 
 def _declare(name: str, factor: float) -> Mutant:
     """Return a mutant that declares one constant ``factor`` times too small."""
-    compare: Any = {
-        "L": mean_squared_smoothness,
-        "sigma": bounded_variance,
-        "zeta": inter_worker,
-    }[name]
+    compare: Any = {"L": mean_squared_smoothness, "sigma": bounded_variance, "zeta": inter_worker}[
+        name
+    ]
     return Mutant(
         f"{name} declared {1 / factor:g} times too small",
         compare=lambda path: compare(path).scaled(factor**2),
@@ -145,20 +144,19 @@ def _definition(name: str, label: str, statement: str, formula: str, reason: str
 
 SMOOTH, NOISE = "Ass: Lip_Smoothness", "Ass: Unbiased_Var_Grad"
 
+pathwise = partial(Claim, label=NOISE, kind="pathwise")
 CLAIMS = (
-    Claim(
+    pathwise(
         id="A1",
         label=SMOOTH,
-        kind="pathwise",
         statement="The stochastic gradients are mean-squared Lipschitz with constant L.",
         formula=r"E\|\nabla f^{(k)}(x;\xi)-\nabla f^{(k)}(y;\xi)\|^2 \leq L^2 \|x-y\|^2",
         compare=mean_squared_smoothness,
         mutants=(SCALED, _declare("L", 0.25)),
     ),
-    Claim(
+    pathwise(
         id="A1p",
         label=SMOOTH,
-        kind="pathwise",
         statement="So every f^(k) is L-smooth (Jensen).",
         formula=r"\|\nabla f^{(k)}(x)-\nabla f^{(k)}(y)\| \leq L \|x-y\|",
         compare=smoothness,
@@ -174,20 +172,16 @@ CLAIMS = (
         cases=_noisy,
         mutants=(wrong("a clipped oracle", shrink=0.5),),
     ),
-    Claim(
+    pathwise(
         id="A2ii",
-        label=NOISE,
-        kind="pathwise",
         statement="The intra-node variance is at most sigma^2.",
         formula=r"E\|\nabla f^{(k)}(x;\xi)-\nabla f^{(k)}(x)\|^2 \leq \sigma^2",
         compare=bounded_variance,
         cases=_noisy,
         mutants=(SCALED, _declare("sigma", 0.9)),
     ),
-    Claim(
+    pathwise(
         id="A2iii",
-        label=NOISE,
-        kind="pathwise",
         statement="The gradients of two workers differ by at most zeta, at every x.",
         formula=r"\|\nabla f^{(k)}(x)-\nabla f^{(l)}(x)\|^2 \leq \zeta^2",
         compare=inter_worker,
@@ -195,10 +189,8 @@ CLAIMS = (
         mutants=(SCALED, _declare("zeta", 0.9)),
         reason="It must hold on all of R^d: workers with different Hessians have zeta = infinity.",
     ),
-    Claim(
+    pathwise(
         id="A2p",
-        label=NOISE,
-        kind="pathwise",
         statement="Identical distributions give zeta = 0.",
         formula=r"\mathcal{D}^{(k)}=\mathcal{D}^{(l)} \Rightarrow \zeta = 0",
         compare=alike,
@@ -206,10 +198,8 @@ CLAIMS = (
         premises=lambda case: (Premise("one distribution", is_alike(case)),),
         mutants=(Mutant("workers that differ", change=_with_zeta),),
     ),
-    Claim(
+    pathwise(
         id="A2pp",
-        label=NOISE,
-        kind="pathwise",
         statement="The spread of the workers' gradients is at most K zeta^2.",
         formula=r"\sum_k \|\nabla f^{(k)}(x)-\nabla f(x)\|^2 \leq K \zeta^2",
         compare=inter_worker_mean,

@@ -6,6 +6,7 @@ Paper: App: FedAvg.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -223,6 +224,7 @@ def no_gap(terms: Terms, _: object) -> float:
     return sum(terms.values()) - terms["gap"]
 
 
+fedavg_lemma = partial(Claim, cases=lemma_cases)
 CLAIMS = (
     Claim(
         id="F1",
@@ -234,7 +236,7 @@ CLAIMS = (
         cases=noisy_cases,
         mutants=(SCALED, Mutant("workers share their noise", compare=shared)),
     ),
-    Claim(
+    fedavg_lemma(
         id="F1-C",
         label="Lem: Grad_Variance_FedAvg",
         kind="conditional",
@@ -244,7 +246,7 @@ CLAIMS = (
         compare=conditional_variance,
         cases=lemma_cases,
     ),
-    Claim(
+    fedavg_lemma(
         id="F2",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
         kind="expectation",
@@ -252,7 +254,6 @@ CLAIMS = (
         formula=r"\sum_{t=1}^T \frac{1}{K}\sum_k E\|x_t^{(k)} - \bar x_t\|^2 \leq"
         r" 3\eta^2(I-1)\sigma^2 T + 5\eta^2(I-1)^2\zeta^2 T",
         compare=accumulated,
-        cases=lemma_cases,
         premises=small_step,
         mutants=(
             SCALED,
@@ -261,7 +262,7 @@ CLAIMS = (
             wrong("without sigma", noise=0.0),
         ),
     ),
-    Claim(
+    fedavg_lemma(
         id="F2-R",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
         kind="expectation",
@@ -269,7 +270,6 @@ CLAIMS = (
         formula=r"\sum_{t=\bar t_{s-1}}^{\bar t_s - 1} \frac{1}{K}\sum_k E\|x_t^{(k)} -"
         r" \bar x_t\|^2 \leq 3\eta^2(I-1)\sigma^2 I + 5\eta^2(I-1)^2\zeta^2 I",
         compare=lambda case: accumulated(case, per_round=True),
-        cases=lemma_cases,
         premises=small_step,
     ),
     Claim(
@@ -280,12 +280,9 @@ CLAIMS = (
         formula=r"E\|\sum_{\ell} (noise\ of\ worker\ k)\|^2 = (I-1)\sigma^2/b \leq (I-1)\sigma^2",
         compare=lambda case: noise_sum(record_fedavg(case)),
         cases=noisy_cases,
-        mutants=(
-            SCALED,
-            Mutant("one minibatch for a whole round", compare=stale),
-        ),
+        mutants=(SCALED, Mutant("one minibatch for a whole round", compare=stale)),
     ),
-    Claim(
+    fedavg_lemma(
         id="F2b",
         label="Eq: InterNodeVar_FedAvg",
         kind="pathwise",
@@ -303,7 +300,7 @@ CLAIMS = (
         formula=r"1 - 16L^2I^2\eta^2 \geq 65/81 \geq 4/5",
         compare=constants,
     ),
-    Claim(
+    fedavg_lemma(
         id="F3",
         label="lem: Fn_Descent_FedAvg",
         kind="conditional",
@@ -311,13 +308,8 @@ CLAIMS = (
         formula=r"E f(\bar x_{t+1}) \leq E f(\bar x_t) - \frac{\eta}{2}E\|\nabla f(\bar x_t)\|^2 +"
         r" \frac{\eta L^2}{2K}\sum_k E\|x_t^{(k)} - \bar x_t\|^2 + \frac{\eta^2 L}{bK}\sigma^2",
         compare=descent,
-        cases=lemma_cases,
         premises=small_step,
-        mutants=(
-            SCALED,
-            wrong("noise over 4", noise=0.25),
-            wrong("without the drift", drift=0.0),
-        ),
+        mutants=(SCALED, wrong("noise over 4", noise=0.25), wrong("without the drift", drift=0.0)),
         reason="The sharp constant of the noise is 1/2.",
     ),
     Claim(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -195,10 +196,10 @@ def minibatch(workers: int, power: int = 1) -> Comparison:
     )
 
 
-RATE: dict[str, Any] = {"kind": "rate"}
+rates = partial(Claim, kind="rate")
 
 CLAIMS = (
-    Claim(
+    rates(
         id="F5",
         label="Thm: Flexible_FedAvg",
         statement="On FedAvg's curve: the rate, the samples and the rounds, for every nu.",
@@ -209,9 +210,8 @@ CLAIMS = (
         mutants=(Mutant("b = (T/K^3)^{(1-nu)/2}", compare=lambda nu: trade_off(nu, (1 - nu) / 2)),),
         reason="Needs T >= K^3, so that b and I are at least 1, and T >= 81 L^2 I^2 bK. Its rounds"
         " are worse than those of minibatch SGD (F8), at the same samples and without zeta.",
-        **RATE,
     ),
-    Claim(
+    rates(
         id="F5-K3",
         label="Thm: Flexible_FedAvg",
         statement="The exponents of K in F5 for more than T^{1/3} workers (not stated: T >= K^3).",
@@ -222,7 +222,6 @@ CLAIMS = (
         mutants=(),
         reason="b and I would fall below 1. At b = I = 1 the bound falls as K^{-1/2}, whatever nu.",
         repair="As an upper bound it survives down to T = 81 L^2 K (F5-K3-O).",
-        **RATE,
     ),
     Claim(
         id="F5-K3-O",
@@ -235,7 +234,7 @@ CLAIMS = (
         cases=nus,
         mutants=(SCALED,),
     ),
-    Claim(
+    rates(
         id="F6",
         label="App: FedAvg",
         statement="FedAvg with several local steps (nu = 1): b constant, I = (T/(bK)^3)^{1/4}.",
@@ -243,9 +242,8 @@ CLAIMS = (
         compare=local,
         cases=lambda level: (1.0, 8.0),
         mutants=(wrong("I = (T/(bK)^3)^{1/3}", power=Fraction(1, 3)),),
-        **RATE,
     ),
-    Claim(
+    rates(
         id="F7",
         label="App: FedAvg",
         statement="FedAvg with large batches (nu = 0): I > 1 constant, b = (T/(I^4 K^3))^{1/3}.",
@@ -253,9 +251,8 @@ CLAIMS = (
         compare=large_batch,
         cases=lambda level: (2, 16),
         mutants=(wrong("b = (T/(I^4 K^3))^{1/2}", power=Fraction(1, 2)),),
-        **RATE,
     ),
-    Claim(
+    rates(
         id="F8",
         label="App: FedAvg",
         statement="Minibatch SGD: I = 1, b = T/K up to a constant, independent of zeta.",
@@ -266,6 +263,5 @@ CLAIMS = (
         mutants=(wrong("b = T^2/K", power=2),),
         reason="The constant in b = O(T/K) must be at most 1/(81 L^2). It beats every point of"
         " FedAvg's curve in rounds, at the same samples.",
-        **RATE,
     ),
 )

@@ -6,7 +6,7 @@ Paper: Sec: Special Case; Rem: Heterogeneity.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -117,17 +117,18 @@ def several_steps(case: Case) -> Case:
     return replace(case, I=2, rounds=case.rounds // 2)
 
 
-MOMENTUM: dict[str, Any] = {
-    "kind": "expectation",
-    "compare": against("fedavg-theorem"),
-    "premises": premises("fedavg-theorem"),
-}
-COMMON: dict[str, Any] = {"kind": "pathwise", "identity": True}
+momentum = partial(
+    Claim,
+    label="Sec: Special Case",
+    kind="expectation",
+    compare=against("fedavg-theorem"),
+    premises=premises("fedavg-theorem"),
+)
+same_run = partial(Claim, label="Sec: Special Case", kind="pathwise", identity=True)
 
 CLAIMS = (
-    Claim(
+    same_run(
         id="SP1",
-        label="Sec: Special Case",
         statement="STEM with a_t = 1 is FedAvg (as printed).",
         formula=r"a_t = 1:\ \bar x_t^{STEM} = \bar x_t^{FedAvg}",
         compare=as_printed,
@@ -137,21 +138,17 @@ CLAIMS = (
         reason="STEM's x_{sI+2} is common to all workers, FedAvg's x_{sI+1}. The further condition"
         " dbar_t = 0, read literally, would freeze the server.",
         repair="One step later they are the same run (SP1-S).",
-        **COMMON,
     ),
-    Claim(
+    same_run(
         id="SP1-S",
-        label="Sec: Special Case",
         statement="STEM with a_t = 1 is FedAvg, started one step later.",
         formula=r"a_t = 1:\ x_{t+1}^{STEM} = x_t^{FedAvg}",
         compare=shifted,
         cases=lambda level: momentumless(level, sigma=0.5),
         mutants=(wrong("without the shift", shift=0),),
-        **COMMON,
     ),
-    Claim(
+    momentum(
         id="SP2",
-        label="Sec: Special Case",
         statement="With local Nesterov or Polyak momentum the FedAvg theorem holds, as printed.",
         formula=r"u \leftarrow \beta u + g,\ \eta = \sqrt{bK/T}:\ E\|\nabla f(\bar x_a)\|^2 \leq"
         r" \mathrm{the\ bound\ of\ F4}",
@@ -164,20 +161,17 @@ CLAIMS = (
         " 2.5 at beta = 0.9: in O(.) notation a constant factor.",
         repair="With the step (1-beta) sqrt(bK/T) the theorem's constants hold in every run"
         " measured (SP2-S).",
-        **MOMENTUM,
     ),
-    Claim(
+    momentum(
         id="SP2-S",
-        label="Sec: Special Case",
         statement="With local momentum and the step (1-beta) sqrt(bK/T) the FedAvg theorem holds.",
         formula=r"u \leftarrow \beta u + g,\ \eta = (1-\beta)\sqrt{bK/T}:"
         r"\ E\|\nabla f(\bar x_a)\|^2 \leq \mathrm{the\ bound\ of\ F4}",
         cases=momentum_cases,
         mutants=(SCALED, Mutant("the theorem's own step", change=own_step)),
         reason="Measured, not proved: on every run, not for every problem.",
-        **MOMENTUM,
     ),
-    Claim(
+    same_run(
         id="RMK4",
         label="Rem: Heterogeneity",
         statement="At I = 1 STEM does not depend on zeta: the runs are the same.",
@@ -187,9 +181,8 @@ CLAIMS = (
         readings=("literal", "average-first", "overwrite"),
         mutants=(Mutant("I = 2", change=several_steps),),
         reason="The remark calls zeta the intra-node variance; it is the inter-node one.",
-        **COMMON,
     ),
-    Claim(
+    same_run(
         id="F8-Z",
         label="App: FedAvg",
         statement="Minibatch SGD (I = 1) does not depend on zeta: the runs are the same.",
@@ -197,6 +190,5 @@ CLAIMS = (
         compare=blind,
         cases=lambda level: one_step_cases("fedavg", level),
         mutants=(Mutant("I = 2", change=several_steps),),
-        **COMMON,
     ),
 )

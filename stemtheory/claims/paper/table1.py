@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -128,12 +129,12 @@ def times(**columns: Fraction) -> Callable[[TableRow], TableRow]:
     )
 
 
-RATE: dict[str, Any] = {"kind": "rate", "label": "Table: Comparison"}
+exponents = partial(Claim, kind="rate", label="Table: Comparison")
 STEM_ROWS = ("STEM", "Fed STEM", "Minibatch STEM")
 THIRD = Fraction(2, 3)
 
 CLAIMS = (
-    Claim(
+    exponents(
         id="TB1",
         statement="Table 1, FedAvg (this work): samples, rounds, b and I.",
         formula=r"\epsilon^{-2}, \epsilon^{-3/2}, \epsilon^{-2(1-\nu)/(4-\nu)},"
@@ -144,9 +145,8 @@ CLAIMS = (
             Mutant("b's exponent times 2/3", compare=rows(("FedAvg",), times(b=THIRD))),
             Mutant("rounds' exponent times 2/3", compare=rows(("FedAvg",), times(rounds=THIRD))),
         ),
-        **RATE,
     ),
-    Claim(
+    exponents(
         id="TB2",
         statement="Table 1, STEM, Fed STEM and Minibatch STEM: samples, rounds, b and I.",
         formula=r"\epsilon^{-3/2}, \epsilon^{-1}, \epsilon^{-3(1-\nu)/(2(3-\nu))},"
@@ -158,7 +158,6 @@ CLAIMS = (
             Mutant("samples' exponent times 2/3", compare=rows(STEM_ROWS, times(samples=THIRD))),
         ),
         reason="The footnote 'independent of heterogeneity' needs I = 1, not I = O(1).",
-        **RATE,
     ),
     Claim(
         id="TB3",
@@ -176,10 +175,7 @@ CLAIMS = (
         formula=r"T/I = \max\{\epsilon^{-1}, (bI)^{-1}\epsilon^{-3/2}\},\ bI = \epsilon^{-1/2}",
         compare=figure,
         cases=sizes,
-        mutants=(
-            SCALED,
-            wrong("edge bI = eps^{-2/3}", edge=2 / 3),
-        ),
+        mutants=(SCALED, wrong("edge bI = eps^{-2/3}", edge=2 / 3)),
         reason="The caption's sentence about the surface is cut off ('but a .').",
     ),
     Claim(

@@ -5,6 +5,8 @@ Paper: Lemma (Lem: Sum_Mean_Kron), Lemma (Lem: AD_Sum_1overT), Lemma (Lem: Norm_
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from stemtheory.claims.base import Claim, Comparison, Mutant
@@ -88,56 +90,49 @@ def _summation(a: Floats, lag: float) -> Comparison:
 
 KRON, SUM, NORM = "Lem: Sum_Mean_Kron", "Lem: AD_Sum_1overT", "Lem: Norm_Ineq"
 
+summed = partial(Claim, label=SUM, kind="arithmetic", cases=_sequences)
+pathwise = partial(Claim, kind="pathwise")
 CLAIMS = (
-    Claim(
+    pathwise(
         id="U1",
         label=KRON,
-        kind="pathwise",
         statement="Removing the mean does not lengthen a stack of vectors.",
         formula=r"\sum_k \|x^{(k)}-\bar x\|^2 \leq \sum_k \|x^{(k)}\|^2",
         compare=mean_removed,
         mutants=(Mutant("the mean counted twice", compare=_shorter),),
         reason="Misprint: the Kronecker factors stand in the wrong order for stacked nodes.",
     ),
-    Claim(
+    pathwise(
         id="U1-exact",
         label=KRON,
-        kind="pathwise",
         statement="What is removed is K times the squared mean.",
         formula=r"\sum_k \|x^{(k)}-\bar x\|^2 = \sum_k \|x^{(k)}\|^2 - K\|\bar x\|^2",
         compare=mean_removed_exactly,
         identity=True,
         mutants=(Mutant("the mean not counted", compare=_unremoved),),
     ),
-    Claim(
+    summed(
         id="U2",
-        label=SUM,
-        kind="arithmetic",
         statement="The summation lemma, as printed, with its inner sum over i = t..t.",
         formula=r"\sum_{t=1}^T \frac{a_t}{a_0+\sum_{i=t}^{t}a_i}"
         r" \leq \ln(1+\sum_{i=1}^{t}\frac{a_i}{a_0})",
         compare=summation_printed,
-        cases=_sequences,
         expected={("literal", "all"): Verdict.VIOLATED},
         mutants=(),
         reason="With a_0 = a_t = 1 and T = 10 it reads 5 <= 2.398; it is used for M7c only.",
         repair="U2-corrected: the inner sum runs over i = 1..t, the right-hand one over 1..T.",
     ),
-    Claim(
+    summed(
         id="U2-corrected",
-        label=SUM,
-        kind="arithmetic",
         statement="The summation lemma with its indices corrected.",
         formula=r"\sum_{t=1}^T \frac{a_t}{a_0+\sum_{i=1}^{t}a_i}"
         r" \leq \ln(1+\sum_{i=1}^{T}\frac{a_i}{a_0})",
         compare=summation,
-        cases=_sequences,
         mutants=(Mutant("the inner sum one term short", compare=lambda a: _summation(a, 1.0)),),
     ),
-    Claim(
+    pathwise(
         id="U3",
         label=NORM,
-        kind="pathwise",
         statement="The squared norm of a sum of n vectors.",
         formula=r"\|\sum_{i=1}^n x_i\|^2 \leq n \sum_{i=1}^n \|x_i\|^2",
         compare=norm_of_a_sum,

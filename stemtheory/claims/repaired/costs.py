@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -164,11 +164,11 @@ def log_free(settings: Iterable[Setting], shrink: float = 1.0, thinner: float = 
     return Comparison(left, right)
 
 
+arithmetic = partial(Claim, kind="arithmetic")
 CLAIMS = (
-    Claim(
+    arithmetic(
         id="E1",
         label="Def: ComputationComplexity",
-        kind="arithmetic",
         statement="The sync batch m = ceil(I/M) costs at most a share 1/M of samples, and keeps"
         " I/m <= M, so the printed theorem holds for every I with M = 40000.",
         formula=r"2b(I-1+m) \leq 2bI(1+1/M),\quad m = \lceil I/M\rceil",
@@ -179,10 +179,9 @@ CLAIMS = (
             Mutant("a jump for nothing", compare=_free),
         ),
     ),
-    Claim(
+    arithmetic(
         id="Riv",
         label="Eq: Grad_Norm_Sum",
-        kind="arithmetic",
         statement="In the constant phase the bound is a closed form without a sum.",
         formula=r"\frac{32LI\Delta_f}{T} + \frac{2.134\, b I^2 \sigma^2}{BT}"
         r" + 32 (c_b/64)^2 \frac{A_\sigma\sigma^2 + A_\zeta\zeta^2}{(IbK)^2}",
@@ -190,19 +189,15 @@ CLAIMS = (
         cases=curves,
         mutants=(wrong("2.133 instead of 2.134", start=2.133),),
     ),
-    Claim(
+    arithmetic(
         id="LOGFREE",
         label="Thm: PR_Convergence_Main",
-        kind="arithmetic",
         statement="On or above the curve b = sqrt(S)/(IK), S rounds leave C/S for every I >= 2:"
         " 1/epsilon rounds and epsilon^{-3/2}/K samples without a logarithm.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 \leq \frac1S\left[32L\Delta_f + 2.42\sigma^2"
         r" + (0.004 + 6.5\cdot10^{-4} I/m)\zeta^2\right]",
         compare=log_free,
         cases=curves,
-        mutants=(
-            wrong("constants 3 % smaller", shrink=0.97),
-            wrong("half the batch", thinner=2.0),
-        ),
+        mutants=(wrong("constants 3 % smaller", shrink=0.97), wrong("half the batch", thinner=2.0)),
     ),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,7 @@ def _averaged_first(flats: tuple[Flat, ...]) -> tuple[Flat, ...]:
     return tuple(replace(flat, reading="average-first") for flat in flats)
 
 
+arithmetic = partial(Claim, kind="arithmetic")
 CLAIMS = (
     Claim(
         id="REP1",
@@ -225,10 +227,9 @@ CLAIMS = (
             Mutant("sigma left out", compare=without(accumulated, sigma=0.0)),
         ),
     ),
-    Claim(
+    arithmetic(
         id="REP3",
         label=DRIFT,
-        kind="arithmetic",
         statement="The rounds summed, and the term in dbar absorbed for every I <= 318.",
         formula=r"\sum_s D_s \leq K[0.0455\sum\eta\|\bar d\|^2 + \ldots],\quad"
         r" 0.0455(I/32+0.004) \leq \tfrac12-\tfrac1{32}-\tfrac1{64}",
@@ -253,10 +254,9 @@ CLAIMS = (
             Mutant("no term in sigma", compare=beside(64, elementary, noise=0.0)),
         ),
     ),
-    Claim(
+    arithmetic(
         id="REP5",
         label=THEOREM,
-        kind="arithmetic",
         statement="The printed theorem for every 2 <= I <= 86; to 318 with its logs times I/86.",
         formula=r"A_\sigma \leq \tfrac18(128/c_b)^2,\quad"
         r" A_\zeta \leq \tfrac18(128/c_b)^2\tfrac{I-1}{I}",
@@ -264,29 +264,23 @@ CLAIMS = (
         cases=lambda level: between(2, ELEMENTARY_LONGEST),
         mutants=(
             Mutant(
-                "I = 87 without the factor",
-                compare=lambda I: printed_theorem(I[I <= 87], extra=0),
+                "I = 87 without the factor", compare=lambda I: printed_theorem(I[I <= 87], extra=0)
             ),
         ),
     ),
-    Claim(
+    arithmetic(
         id="REP6",
         label=THEOREM,
-        kind="arithmetic",
         statement="Every I with a sync batch m = ceil(I/85), or with steps smaller by sqrt(I/86).",
         formula=r"\tfrac{I-1}{32m} \leq \tfrac{85}{32},\quad"
         r" A_{\sigma,\zeta}(I)/\max(1, I/86) \leq \tfrac18(128/c_b)^2\tfrac{I-1}{I}",
         compare=every_length,
         cases=lambda level: (np.unique(np.r_[2:2000, np.geomspace(2000, 1e9, 500).astype(int)]),),
-        mutants=(
-            wrong("m = ceil(I/90)", M=90),
-            wrong("phi^2 = I/90", cap=90),
-        ),
+        mutants=(wrong("m = ceil(I/90)", M=90), wrong("phi^2 = I/90", cap=90)),
     ),
-    Claim(
+    arithmetic(
         id="REP7",
         label="lem: ErrorContraction_BatchGradients_App",
-        kind="arithmetic",
         statement="The overwrite reading has no such repair: a flat direction is unstable once"
         " bKI exceeds 128 L^2/(V(1-1/I)), whatever the step size.",
         formula=r"\tfrac{V}{512L^2}(1-\tfrac1I) < \tfrac{1}{4bKI}",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,11 +121,7 @@ def explicit(at: Lengths, shrink: str = "1") -> Comparison:
     square = c_b(at.I) * c_b(at.I)
     A_s, (constant, slope) = PARTS["a"].A_s, PARTS["a"].A_z
     pairs: list[Pair] = [(Fraction(512, REPAIRED_LAM), Fraction(32, 15))]
-    stated_and_printed = (
-        (A_s, EXPLICIT_SIGMA),
-        (constant, EXPLICIT_ZETA),
-        (slope, EXPLICIT_SLOPE),
-    )
+    stated_and_printed = ((A_s, EXPLICIT_SIGMA), (constant, EXPLICIT_ZETA), (slope, EXPLICIT_SLOPE))
     for A, (fast, slow) in stated_and_printed:
         pairs += [(square * (32 * A), fast), (square * (2 * A), slow)]
     return compared([(left, enclose(right) * shrink) for left, right in pairs])
@@ -203,11 +200,11 @@ def _in_part(name: str) -> Mutant:
     return Mutant(f"the constants of part {name}", change=lambda at: replace(at, part=name))
 
 
+arithmetic = partial(Claim, label=THEOREM, kind="arithmetic")
 CLAIMS = (
-    Claim(
+    arithmetic(
         id="R4",
         label=SUM,
-        kind="arithmetic",
         statement="The proof's coefficients, collected, are within those the theorem states.",
         formula=r"\{\bar d, \zeta, \sigma\}\text{-coefficients of step 7} \leq"
         r" \{1/2-1/64-(1+\theta)/240,\ A_\zeta,\ A_\sigma\}",
@@ -219,10 +216,8 @@ CLAIMS = (
             Mutant("a jump of 1.1 times the variance", compare=_louder),
         ),
     ),
-    Claim(
+    arithmetic(
         id="Ri",
-        label=THEOREM,
-        kind="arithmetic",
         statement="The printed theorem holds for I/m <= 40000: with m = 1 for every I <= 40000.",
         formula=r"A_\sigma \leq \tfrac18 (128/c_b)^2,\quad"
         r" A_\zeta \leq \tfrac18 (128/c_b)^2 \tfrac{I-1}{I}",
@@ -230,30 +225,25 @@ CLAIMS = (
         cases=lambda level: (lengths("b"),),
         mutants=(_to(50_000), SYNC_OFF, _in_part("a")),
     ),
-    Claim(
+    arithmetic(
         id="Rii",
         label=SUM,
-        kind="arithmetic",
         statement="The printed sum before the logarithm holds for every I <= 7500 with m = 1.",
         formula=r"A_\sigma \leq 3/64,\quad A_\zeta \leq \tfrac{1}{32}\tfrac{I-1}{I}",
         compare=printed_sum,
         cases=lambda level: (lengths("c", beyond=False),),
         mutants=(_to(8_000), _in_part("a"), _in_part("b")),
     ),
-    Claim(
+    arithmetic(
         id="Riii",
-        label=THEOREM,
-        kind="arithmetic",
         statement="Explicit constants 1142, 71.4 and 16 + 2.63 I/m, 1 + 0.165 I/m with the log.",
         formula=r"2 A c_b^2 \cdot \{16, 1\} \leq \{1142, 71.4\},\ \{16 + 2.63 I/m, 1 + 0.165 I/m\}",
         compare=explicit,
         cases=lambda level: (lengths("a"),),
         mutants=(wrong("every constant 2 % smaller", shrink="0.98"),),
     ),
-    Claim(
+    arithmetic(
         id="E2",
-        label=THEOREM,
-        kind="arithmetic",
         statement="Every I: with steps at most 1/(16 L I phi), phi^2 = I/40000, and c unchanged.",
         formula=r"\eta_t \leq 1/(16LI\varphi),\ \varphi = \sqrt{\max(1, I/40000)}:"
         r"\ I/m \to I/\varphi^2",
@@ -262,10 +252,8 @@ CLAIMS = (
         mutants=(wrong("the old cap", power=0),),
         reason="The terms in 1/T grow by phi, that of the initial batch by phi^2.",
     ),
-    Claim(
+    arithmetic(
         id="E3",
-        label=THEOREM,
-        kind="arithmetic",
         statement="Every I: with c alone larger, mu = I/40000, at mu in sigma^2, mu^2 in zeta^2.",
         formula=r"c \to \mu c,\ \lambda = 240\mu:\ A_\sigma \to \mu A_\sigma,"
         r"\ A_\zeta \to \mu^2 A_\zeta",

@@ -9,6 +9,7 @@ Paper: Thm: PR_Convergence_Main_App.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,7 @@ def potential(
         return np.stack([getattr(comparison, name) for comparison in found])
 
     return Comparison(
-        together("left"),
-        together("right"),
-        together("where"),
-        found[0].t,
-        floor=together("floor"),
+        together("left"), together("right"), together("where"), found[0].t, floor=together("floor")
     )
 
 
@@ -92,6 +89,14 @@ def _run_level(name: str, part: str, statement: str) -> Claim:
     )
 
 
+per_round = partial(
+    Claim,
+    label=DRIFT,
+    kind="expectation",
+    cases=round_cases,
+    premises=at_least_two,
+    readings=RIGHT_READINGS,
+)
 CLAIMS = (
     Claim(
         id="R1",
@@ -115,17 +120,12 @@ CLAIMS = (
             read_as("average-both"),
         ),
     ),
-    Claim(
+    per_round(
         id="R2",
-        label=DRIFT,
-        kind="expectation",
         statement="Within a round the drift of the directions is at most G times its forcing.",
         formula=r"Y_i := (E\Delta_{t_0+i})^{1/2} \leq G\,[Lh\sqrt K\sum_{j<i}\|\bar d_{t_0+j}\|"
         r" + \kappa L Z_{s-1} + i\alpha\sqrt{K/2}\,\zeta + \alpha\sqrt{iK/b}\,\sigma]",
         compare=on_rounds(drift),
-        cases=round_cases,
-        premises=at_least_two,
-        readings=RIGHT_READINGS,
         mutants=(
             SCALED,
             Mutant("the first direction left out", compare=on_rounds(_late)),
@@ -133,17 +133,12 @@ CLAIMS = (
             Mutant("sigma left out", compare=without(drift, sigma=0.0)),
         ),
     ),
-    Claim(
+    per_round(
         id="R3",
-        label=DRIFT,
-        kind="expectation",
         statement="The consensus error at the jump, per round; nearly sharp without noise.",
         formula=r"Z_s \leq G\,[Lh^2\sqrt K I^{3/2}\sqrt{Q_s/3} + \tfrac{\kappa}{16}Z_{s-1}"
         r" + h\alpha\sqrt{K/2}\,\zeta I^2/2 + \tfrac23 h\alpha\sqrt{K/b}\,\sigma I^{3/2}]",
         compare=on_rounds(jump_size),
-        cases=round_cases,
-        premises=at_least_two,
-        readings=RIGHT_READINGS,
         mutants=(
             SCALED,
             Mutant("Q/5 instead of Q/3", compare=on_rounds(lambda r: jump_size(r, third=5.0))),

@@ -143,20 +143,16 @@ CLAIMS = (
         label=LEMMA,
         kind="expectation",
         statement="Over a round the consensus error is paid for by movement, noise and zeta.",
-        formula=(
-            r"\tfrac{33}{256K} \tfrac{I-1}{I} \sum_{t=\bar t_{s-1}}^{\bar t} \eta_t"
-            r" \sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq \sum \tfrac{\eta_t}{64} E\|\bar d_t\|^2"
-            r" + \tfrac{\sigma^2c^2}{64bL^2} \sum \eta_t^3"
-            r" + \tfrac{\zeta^2c^2}{32L^2} \tfrac{I-1}{I} \sum \eta_t^3"
-        ),
+        formula=r"\tfrac{33}{256K} \tfrac{I-1}{I} \sum_{t=\bar t_{s-1}}^{\bar t} \eta_t"
+        r" \sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq \sum \tfrac{\eta_t}{64} E\|\bar d_t\|^2"
+        r" + \tfrac{\sigma^2c^2}{64bL^2} \sum \eta_t^3"
+        r" + \tfrac{\zeta^2c^2}{32L^2} \tfrac{I-1}{I} \sum \eta_t^3",
         compare=accumulated,
         cases=replicated,
         premises=theorem_schedule,
         readings=ALL_READINGS,
-        reason=(
-            "Proved for average-first and overwrite. Literal: the first step of a round inherits"
-            " drift from the last one, which the proof leaves out; the constants have room for it."
-        ),
+        reason="Proved for average-first and overwrite. Literal: the first step of a round inherits"
+        " drift from the last one, which the proof leaves out; the constants have room for it.",
         repair="REP2 accounts for the inherited drift.",
         mutants=(
             # A scaled right side would drown in the replicates' spread where there is noise.
@@ -179,24 +175,20 @@ CLAIMS = (
         label=STEP,
         kind="conditional",
         statement="The consensus error over one step, with beta = 1/I and the step size's cap.",
-        formula=(
-            r"\sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq (1+\tfrac{33}{32I})"
-            r" \sum_k E\|d_{t-1}^{(k)} - \bar d_{t-1}\|^2"
-            r" + \tfrac{KL}{2} \eta_{t-1} E\|\bar d_{t-1}\|^2"
-            r" + \tfrac{K\sigma^2c^2}{2bL} \eta_{t-1}^3 + \tfrac{K\zeta^2c^2}{L} \eta_{t-1}^3"
-            r" + 64L^2I^2c^2\eta_{t-1}^4 \sum_{\ell=\bar t_{s-1}}^{t-1} \eta_\ell^2"
-            r" \sum_k E\|d_\ell^{(k)} - \bar d_\ell\|^2"
-        ),
+        formula=r"\sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq (1+\tfrac{33}{32I})"
+        r" \sum_k E\|d_{t-1}^{(k)} - \bar d_{t-1}\|^2"
+        r" + \tfrac{KL}{2} \eta_{t-1} E\|\bar d_{t-1}\|^2"
+        r" + \tfrac{K\sigma^2c^2}{2bL} \eta_{t-1}^3 + \tfrac{K\zeta^2c^2}{L} \eta_{t-1}^3"
+        r" + 64L^2I^2c^2\eta_{t-1}^4 \sum_{\ell=\bar t_{s-1}}^{t-1} \eta_\ell^2"
+        r" \sum_k E\|d_\ell^{(k)} - \bar d_\ell\|^2",
         compare=one_step,
         cases=cases,
         premises=theorem_schedule,
         readings=ALL_READINGS,
         counterexamples=(tilted("literal", 8), tilted("average-first", 16), DRIFTED),
-        reason=(
-            "It inherits the failure of M5 under the literal reading, but only at a number of"
-            " local steps beyond this panel: on f^k = x^2/2 +- x from about I = 70000 (I = 131072:"
-            " left 1.71e-15, right 8.88e-16)."
-        ),
+        reason="It inherits the failure of M5 under the literal reading, but only at a number of"
+        " local steps beyond this panel: on f^k = x^2/2 +- x from about I = 70000 (I = 131072:"
+        " left 1.71e-15, right 8.88e-16).",
         mutants=(
             SCALED,
             wrong("without zeta and ||dbar||^2", mean=0.0, zeta=0.0),

@@ -5,6 +5,7 @@ Paper: Lemma (lem: ErrorAccumulation_Batch_App), Lemma (lem: Descent_Batch_App).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,24 +122,18 @@ def broken(compare: Compare) -> Mutant:
     return Mutant("a synchronisation that leaves out the last worker", compare=on_broken_run)
 
 
+pathwise = partial(Claim, kind="pathwise", readings=ALL_READINGS, counterexamples=(DRIFTED,))
 CLAIMS = (
-    Claim(
+    pathwise(
         id="M1",
         label=ACCUMULATION,
-        kind="pathwise",
         statement="Within a round the workers' points drift apart by what their directions differ.",
-        formula=(
-            r"\sum_k \|x_t^{(k)} - \bar x_t\|^2 \leq (I-1)"
-            r" \sum_{\ell=\bar t_{s-1}}^{t} \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2"
-        ),
+        formula=r"\sum_k \|x_t^{(k)} - \bar x_t\|^2 \leq (I-1)"
+        r" \sum_{\ell=\bar t_{s-1}}^{t} \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2",
         compare=accumulation,
-        readings=ALL_READINGS,
         expected={("literal", "sync"): Verdict.VIOLATED},
-        counterexamples=(DRIFTED,),
-        reason=(
-            "As listed, the own points are not averaged at tbar_{s-1}: the left side is positive"
-            " there and the right side is zero."
-        ),
+        reason="As listed, the own points are not averaged at tbar_{s-1}: the left side is positive"
+        " there and the right side is zero.",
         repair="Start the round one step later (M1-L): all points agree at tbar_{s-1} + 1.",
         mutants=(
             SCALED,
@@ -152,11 +147,9 @@ CLAIMS = (
         label=ACCUMULATION,
         kind="pathwise",
         statement="The same for the literal reading, from the last t at which all points agree.",
-        formula=(
-            r"\sum_k \|x_t^{(k)} - \bar x_t\|^2 \leq (I-1) \sum_{\ell=\bar t_{s-1}+1}^{t-1}"
-            r" \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2,"
-            r"\ t \in [\bar t_{s-1}+1, \bar t_s]"
-        ),
+        formula=r"\sum_k \|x_t^{(k)} - \bar x_t\|^2 \leq (I-1) \sum_{\ell=\bar t_{s-1}+1}^{t-1}"
+        r" \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2,"
+        r"\ t \in [\bar t_{s-1}+1, \bar t_s]",
         compare=accumulation_literal,
         counterexamples=(DRIFTED,),
         mutants=(
@@ -166,18 +159,13 @@ CLAIMS = (
             broken(accumulation_literal),
         ),
     ),
-    Claim(
+    pathwise(
         id="M1a",
         label=ACCUMULATION,
-        kind="pathwise",
         statement="A point differs from the mean by the steps its direction differed.",
-        formula=(
-            r"x_t^{(k)} - \bar x_t = - \sum_{\ell=\bar t_{s-1}}^{t-1}"
-            r" \eta_\ell (d_\ell^{(k)} - \bar d_\ell)"
-        ),
+        formula=r"x_t^{(k)} - \bar x_t = - \sum_{\ell=\bar t_{s-1}}^{t-1}"
+        r" \eta_\ell (d_\ell^{(k)} - \bar d_\ell)",
         compare=unrolled,
-        readings=ALL_READINGS,
-        counterexamples=(DRIFTED,),
         identity=True,
         reason="Literal: the sum starts at tbar_{s-1} + 1 and t runs to tbar_s.",
         mutants=(
@@ -187,21 +175,16 @@ CLAIMS = (
             broken(unrolled),
         ),
     ),
-    Claim(
+    pathwise(
         id="M2",
         label=DESCENT,
-        kind="pathwise",
         statement="The loss at the mean point descends, up to the direction's error and drift.",
-        formula=(
-            r"f(\bar x_{t+1}) \leq f(\bar x_t) - (\tfrac{\eta_t}{2} - \tfrac{\eta_t^2 L}{2})"
-            r" \|\bar d_t\|^2 - \tfrac{\eta_t}{2} \|\nabla f(\bar x_t)\|^2"
-            r" + \eta_t \|\bar e_t\|^2 + \tfrac{\eta_t L^2 (I-1)}{K}"
-            r" \sum_{\ell=\bar t_{s-1}}^{t} \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2"
-        ),
+        formula=r"f(\bar x_{t+1}) \leq f(\bar x_t) - (\tfrac{\eta_t}{2} - \tfrac{\eta_t^2 L}{2})"
+        r" \|\bar d_t\|^2 - \tfrac{\eta_t}{2} \|\nabla f(\bar x_t)\|^2"
+        r" + \eta_t \|\bar e_t\|^2 + \tfrac{\eta_t L^2 (I-1)}{K}"
+        r" \sum_{\ell=\bar t_{s-1}}^{t} \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2",
         compare=descent_printed,
-        readings=ALL_READINGS,
         expected={("literal", "sync"): Verdict.VIOLATED},
-        counterexamples=(DRIFTED,),
         reason="It uses the accumulation lemma (M1), which the literal reading breaks at tbar_s.",
         repair="Keep the distance instead of the sum (M2b): (eta_t L^2/K) X_t.",
         mutants=(
@@ -210,19 +193,14 @@ CLAIMS = (
             wrong("without eta ||ebar||^2", erring=0.0),
         ),
     ),
-    Claim(
+    pathwise(
         id="M2b",
         label="eq: DR_Smoothness_2nd_batch",
-        kind="pathwise",
         statement="The descent lemma with the distance of the points in place of the drift.",
-        formula=(
-            r"f(\bar x_{t+1}) \leq f(\bar x_t) - (\tfrac{\eta_t}{2} - \tfrac{\eta_t^2 L}{2})"
-            r" \|\bar d_t\|^2 - \tfrac{\eta_t}{2} \|\nabla f(\bar x_t)\|^2"
-            r" + \eta_t \|\bar e_t\|^2 + \tfrac{\eta_t L^2}{K} \sum_k \|x_t^{(k)} - \bar x_t\|^2"
-        ),
+        formula=r"f(\bar x_{t+1}) \leq f(\bar x_t) - (\tfrac{\eta_t}{2} - \tfrac{\eta_t^2 L}{2})"
+        r" \|\bar d_t\|^2 - \tfrac{\eta_t}{2} \|\nabla f(\bar x_t)\|^2"
+        r" + \eta_t \|\bar e_t\|^2 + \tfrac{\eta_t L^2}{K} \sum_k \|x_t^{(k)} - \bar x_t\|^2",
         compare=descent_by_distance,
-        readings=ALL_READINGS,
-        counterexamples=(DRIFTED,),
         mutants=(
             SCALED,
             wrong("without eta^2 L/2 ||dbar||^2", curved=0.0),
@@ -230,22 +208,14 @@ CLAIMS = (
             wrong("without the distance", share=0.0),
         ),
     ),
-    Claim(
+    pathwise(
         id="M2c",
         label="eq: DR_Gradient_Ineq_Batch",
-        kind="pathwise",
         statement="The mean gradient at own points is near the gradient at the mean point.",
-        formula=(
-            r"\|\tfrac1K \sum_k \delta_k\|^2 \leq \tfrac1K \sum_k \|\delta_k\|^2"
-            r" \leq \tfrac{L^2}{K} \sum_k \|x_t^{(k)} - \bar x_t\|^2,\quad"
-            r" \delta_k = \nabla f^{(k)}(x_t^{(k)}) - \nabla f^{(k)}(\bar x_t)"
-        ),
+        formula=r"\|\tfrac1K \sum_k \delta_k\|^2 \leq \tfrac1K \sum_k \|\delta_k\|^2"
+        r" \leq \tfrac{L^2}{K} \sum_k \|x_t^{(k)} - \bar x_t\|^2,\quad"
+        r" \delta_k = \nabla f^{(k)}(x_t^{(k)}) - \nabla f^{(k)}(\bar x_t)",
         compare=lipschitz_mean,
-        readings=ALL_READINGS,
-        counterexamples=(DRIFTED,),
-        mutants=(
-            SCALED,
-            Mutant("L/2 for L", compare=lambda p: lipschitz_mean(p, p.setting.L / 2)),
-        ),
+        mutants=(SCALED, Mutant("L/2 for L", compare=lambda p: lipschitz_mean(p, p.setting.L / 2))),
     ),
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -231,10 +232,7 @@ def _branches(K: int) -> list[Exponent]:
     return [
         fitted("rounds in eps, bI large", lambda e: run(e, 1e6, 64).rounds, ACCURACIES[:3], -1),
         fitted(
-            "samples in b, bI large",
-            lambda x: run(1e-4, 1e6 * x, 64).samples_per_worker,
-            sizes,
-            1,
+            "samples in b, bI large", lambda x: run(1e-4, 1e6 * x, 64).samples_per_worker, sizes, 1
         ),
         fitted("rounds in eps, b = I = 1", lambda e: run(e, 1, 1).rounds, tiny, Fraction(-3, 2)),
         fitted("rounds in I, bI small", lambda x: run(1e-15, 1, int(x)).rounds, sizes, -1),
@@ -244,14 +242,14 @@ def _branches(K: int) -> list[Exponent]:
     ]
 
 
-RATE: dict[str, Any] = {"kind": "rate"}
+rate = partial(Claim, kind="rate")
 CAVEAT = (
     "b and I must be Theta(.), not O(.), and T >= K^2; for I without bound the rate needs the sync"
     " batch of the repaired theorem, which also removes the logarithm."
 )
 
 CLAIMS = (
-    Claim(
+    rate(
         id="T1",
         label="Thm: PR_Convergence_Main",
         statement="On the trade-off curve: the rate, the samples and the rounds, for every nu.",
@@ -261,9 +259,8 @@ CLAIMS = (
         cases=nus,
         mutants=(Mutant("b = (T/K^2)^{(1-nu)/3}", compare=lambda nu: trade_off(nu, (1 - nu) / 3)),),
         reason=CAVEAT,
-        **RATE,
     ),
-    Claim(
+    rate(
         id="T1-K2",
         label="cor: Trade-off_App",
         statement="The linear speed-up of T1 for more than T^{1/2} workers (not stated: T >= K^2).",
@@ -275,9 +272,8 @@ CLAIMS = (
         reason="b and I would fall below 1. At b = I = 1 the term 32LI/T does not depend on K, so"
         " more workers do not help: the speed-up ends at K = eps^{-1/2}.",
         repair="Add T >= K^2, that is K <= eps^{-1/2}.",
-        **RATE,
     ),
-    Claim(
+    rate(
         id="C1",
         label="cor: LocalComputation_App",
         statement="Fed STEM: constant b, I = (T/(b^2 K^2))^{1/3}.",
@@ -286,9 +282,8 @@ CLAIMS = (
         cases=lambda level: (1.0, 8.0),
         mutants=(wrong("I = (T/(b^2 K^2))^{1/2}", power=Fraction(1, 2)),),
         reason=CAVEAT,
-        **RATE,
     ),
-    Claim(
+    rate(
         id="C2",
         label="cor: Batches_App",
         statement="Minibatch STEM: I = 1, b = T^{1/2}/K, independent of zeta.",
@@ -297,7 +292,6 @@ CLAIMS = (
         cases=lambda level: (1, 16),
         mutants=(wrong("b = (T/K^2)^{1/3}", power=Fraction(1, 3)),),
         reason="The appendix calls its sample complexity a communication complexity.",
-        **RATE,
     ),
     Claim(
         id="RMK1",
@@ -307,7 +301,7 @@ CLAIMS = (
         formula=r"\epsilon^{-3/2}, \epsilon^{-1}",
         reason="Lower bounds of other papers; nothing here can be run against them.",
     ),
-    Claim(
+    rate(
         id="RMK2",
         label="Rem: Tradeoff",
         statement="nu = 1 gives b = O(1), nu = 0 gives I = O(1), and bI is the same for every nu.",
@@ -315,9 +309,8 @@ CLAIMS = (
         compare=ends,
         cases=nus,
         mutants=(wrong("I = (T/K^2)^{nu/4}", p=4),),
-        **RATE,
     ),
-    Claim(
+    rate(
         id="RMK3",
         label="Thm: PR_Convergence_Main_App",
         statement="Off the curve: samples max{bI/eps, 1/(K eps^{3/2})} per worker, and rounds.",
@@ -327,6 +320,5 @@ CLAIMS = (
         cases=lambda level: (1, 4),
         mutants=(wrong("(bKT)^{-2/3} -> (bKT)^{-1/2}", power=Fraction(-1, 2)),),
         reason="The paper calls the first 'samples'; by its Definition 2 those are K times more.",
-        **RATE,
     ),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -87,14 +88,7 @@ def potential_cases(level: str) -> tuple[Case, ...]:
 
 
 BIASED = Case(
-    "quadratic",
-    8,
-    1,
-    1024,
-    16,
-    2,
-    dials(h=0.01, zeta=2.0, sigma=0.0, L=1.0),
-    reading="overwrite",
+    "quadratic", 8, 1, 1024, 16, 2, dials(h=0.01, zeta=2.0, sigma=0.0, L=1.0), reading="overwrite"
 )
 
 
@@ -188,6 +182,9 @@ def without(*names: str, factor: Callable[[Setting], float]) -> Callable[[Terms,
     return lambda terms, s: sum(v * (factor(s) if n in names else 1) for n, v in terms.items())
 
 
+bounded = partial(
+    Claim, kind="expectation", cases=run_cases, readings=FOUR_READINGS, expected=BROKEN
+)
 CLAIMS = (
     Claim(
         id="M7a",
@@ -201,25 +198,18 @@ CLAIMS = (
         readings=ALL_READINGS,
         expected={("overwrite", "sync"): Verdict.VIOLATED},
         counterexamples=(BIASED,),
-        mutants=(
-            SCALED,
-            wrong("3/64 -> 1/128", noise=1 / 128),
-        ),
+        mutants=(SCALED, wrong("3/64 -> 1/128", noise=1 / 128)),
         repair="The one-step inequality 6.1 holds for literal and average-first.",
     ),
-    Claim(
+    bounded(
         id="M7b",
         label="Eq: Grad_Norm_Sum",
-        kind="expectation",
         statement="The intermediate bound, before the logarithmic step (divided by eta_T T/2).",
         formula=r"\sum_{t=1}^T \eta_t/2\, E\|\nabla f(\bar x_t)\|^2 \leq f(\bar x_1) - f^* +"
         r" \frac{\sigma^2}{64L^2}\frac{b}{B\eta_0} + \frac{3c^2\sigma^2}{64L^2}\sum\eta_t^3 +"
         r" \frac{c^2\zeta^2}{32L^2}\frac{I-1}{I}\sum\eta_t^3",
         compare=against("stem-intermediate"),
-        cases=run_cases,
         premises=premises("stem-intermediate"),
-        readings=FOUR_READINGS,
-        expected=BROKEN,
         counterexamples=counterexamples("M7b"),
         mutants=(
             SCALED,
@@ -233,20 +223,16 @@ CLAIMS = (
         ),
         repair="Literal and average-first: proved for I <= 7500 by the repaired theorem, part (c).",
     ),
-    Claim(
+    bounded(
         id="M7",
         label=LABEL,
-        kind="expectation",
         statement="The theorem with explicit constants.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 \leq [\frac{32LI}{T} +"
         r" \frac{2L}{(bK)^{2/3}T^{2/3}}](f(\bar x_1)-f^*) + [\frac{8bI^2}{BT} +"
         r" \frac{bI}{2(bK)^{2/3}BT^{2/3}}]\sigma^2 + [\frac{256^2 I}{T} +"
         r" \frac{64^2}{(bK)^{2/3}T^{2/3}}](\sigma^2 + \zeta^2\frac{I-1}{I})\log(T+1)",
         compare=against("stem-theorem"),
-        cases=run_cases,
         premises=premises("stem-theorem"),
-        readings=FOUR_READINGS,
-        expected=BROKEN,
         counterexamples=counterexamples("M7"),
         mutants=(
             SCALED,
