@@ -178,7 +178,8 @@ CLAIMS = (
         statement="The contraction with the distance that the two points really are apart.",
         formula=r"E\|\bar e_{t+1}\|^2 \leq (1-a)^2 E\|\bar e_t\|^2"
         r" + \tfrac{2(1-a)^2L^2}{bK^2} E J_t + \tfrac{2a^2\sigma^2}{bK},"
-        r"\ J_t = \eta_t^2 \sum_k \|d_t^{(k)} - \bar d_t\|^2 + K\eta_t^2\|\bar d_t\|^2,\ \text{at the jump}"
+        r"\ J_t = \eta_t^2 \sum_k \|d_t^{(k)} - \bar d_t\|^2 + K\eta_t^2\|\bar d_t\|^2,"
+        r"\ \text{at the jump}"
         r" J_t = \sum_k \|x_t^{(k)} - \bar x_t\|^2 + K\eta_t^2\|\bar d_t\|^2",
         compare=repaired,
         readings=RIGHT_READINGS,
