@@ -5,7 +5,8 @@ from stemtheory.claims.casefiles import locate, replay, shipped, worst
 from stemtheory.claims.checking import surprising
 from stemtheory.claims.contract import check_problem, passed
 from stemtheory.claims.contract.rows import records
-from stemtheory.claims.evidence.path import record, square
+from stemtheory.claims.evidence.path import record
+from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.explanation import counterexamples, explain, premises
 from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA

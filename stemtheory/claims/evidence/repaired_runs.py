@@ -14,8 +14,8 @@ import numpy as np
 from stemtheory.bounds import BOUNDS, REPAIRED, REPAIRED_LAM, Premise, Setting, whole_rounds
 from stemtheory.claims.base import Case, Compare, Comparison, dials
 from stemtheory.claims.evidence.measured import Terms, against
-from stemtheory.claims.evidence.path import setting_of
 from stemtheory.claims.evidence.quadratic_moments import average_grad_sq, is_exact
+from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.claims.repaired.coefficients import ELEMENTARY_A, ELEMENTARY_D
 
 Coefficients = Callable[[Setting], tuple[float, float]]

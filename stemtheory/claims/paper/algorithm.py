@@ -10,32 +10,24 @@ from functools import partial
 
 import numpy as np
 
-from stemtheory.claims.base import ALL_READINGS, Case, Claim, Comparison, Mutant, dials
-from stemtheory.claims.evidence.path import EPS, Path
-from stemtheory.runtime import Floats
+from stemtheory.claims.base import ALL_READINGS, Case, Claim, Comparison, Mutant, dials, wrong
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS
 from stemtheory.schedules import theorem_c_b, theorem_eta
 from stemtheory.simulator import simulate
 
 
-def mean_iterate(path: Path) -> Comparison:
-    """xbar_{t+1} = xbar_t - eta_t dbar_t for all t >= 1."""
-    return _mean_iterate(path, path.dbar)
-
-
-def _mean_iterate(path: Path, direction: Floats) -> Comparison:
-    t = path.t
+def mean_iterate(path: Path, first: bool = False) -> Comparison:
+    """xbar_{t+1} = xbar_t - eta_t dbar_t for all t >= 1; ``first``: the first worker's d_t."""
+    t, direction = path.t, path.d[:, :, 0] if first else path.dbar
     step = path.eta[t][:, None, None] * direction[t]
     error = np.abs(path.xbar[t + 1] - (path.xbar[t] - step)).max(axis=-1)
     size = np.abs(path.xbar[t]).max(axis=-1) + np.abs(step).max(axis=-1)
     return Comparison(error, 8 * path.case.K * EPS * size, t=t[:, None])
 
 
-def momentum_index(path: Path) -> Comparison:
+def momentum_index(path: Path, shift: int = 0) -> Comparison:
     """a_{t+1} = c eta_t^2, with c = L^2 (64/(bK) + 1/(24 (bK)^2 I))."""
-    return _momentum_index(path, 0)
-
-
-def _momentum_index(path: Path, shift: int) -> Comparison:
     s, t = path.setting, path.t[1:]
     c = s.L**2 * theorem_c_b(s.K, s.b, s.I) / (s.b * s.K)
     eta = theorem_eta(t - shift + path.case.clock, s.L, s.K, s.b, s.I)
@@ -80,18 +72,14 @@ CLAIMS = (
         formula=r"\bar x_{t+1} = \bar x_t - \eta_t \bar d_t",
         compare=mean_iterate,
         readings=ALL_READINGS,
-        mutants=(
-            Mutant(
-                "the first worker's direction", compare=lambda p: _mean_iterate(p, p.d[:, :, 0])
-            ),
-        ),
+        mutants=(wrong("the first worker's direction", first=True),),
     ),
     pathwise(
         id="ALG-2",
         statement="The momentum a_{t+1} uses the step eta_t; eta_0 exists.",
         formula=r"a_{t+1} = c\, \eta_t^2",
         compare=momentum_index,
-        mutants=(Mutant("a_t for a_{t+1}", compare=lambda p: _momentum_index(p, 1)),),
+        mutants=(wrong("a_t for a_{t+1}", shift=1),),
     ),
     counted(
         id="ALG-3",

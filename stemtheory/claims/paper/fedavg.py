@@ -14,7 +14,7 @@ from stemtheory.bounds import Premise
 from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.evidence.measured import Terms, against, premises
-from stemtheory.claims.evidence.path import EPS, setting_of, square
+from stemtheory.claims.evidence.recorded import EPS, setting_of, square
 from stemtheory.runtime import Floats
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
@@ -126,7 +126,7 @@ def gradient_variance(path: FedAvgPath) -> Comparison:
 def conditional_variance(path: FedAvgPath) -> Comparison:
     """The same given F_t, in closed form, as an inequality: for noise that varies with x."""
     s = path.setting
-    variance = path.problem.noise_variance(path.x[path.t]).sum(axis=-1) / (s.b * s.K**2)
+    variance = path.problem.noise_variance(path.p[path.t]).sum(axis=-1) / (s.b * s.K**2)
     return Comparison(variance, np.full_like(variance, s.sigma**2 / (s.b * s.K)), t=_rows(path))
 
 
@@ -180,7 +180,7 @@ def expected_value(path: FedAvgPath) -> Floats:
     so one Gauss-Hermite rule, with the same node in every coordinate, integrates them all (exactly
     for quadratics).
     """
-    s, x = path.setting, path.x[path.t]
+    s, x = path.setting, path.p[path.t]
     fields = path.problem.evaluate(x)[1:]
     power = sum((np.broadcast_to(n * n, x.shape) for n in fields), np.zeros(x.shape))
     deviation = np.sqrt(power.sum(axis=-2) / s.b) / s.K  # [T, R, dim]

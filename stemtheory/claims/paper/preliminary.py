@@ -28,7 +28,8 @@ from stemtheory.claims.base import (
     wrong,
 )
 from stemtheory.claims.evidence.brackets import bracket, brackets, innovation, minibatch, single
-from stemtheory.claims.evidence.path import Path, record, square
+from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.recorded import square
 from stemtheory.runtime import Floats
 
 REPLICATES = {"quick": 1000, "default": 4000, "full": 16000}

@@ -15,9 +15,9 @@ from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dial
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.evidence.measured import against, premises
 from stemtheory.claims.evidence.momentum_runs import RESTING, momentum_cases, own_step
-from stemtheory.claims.evidence.path import EPS, Path, record, schedule_of
+from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.recorded import EPS, visits
 from stemtheory.runtime import Floats, Verdict
-from stemtheory.simulator import gaussian_draw, walk
 
 
 def momentumless(level: str, sigma: float = 0.0) -> tuple[Case, ...]:
@@ -43,19 +43,7 @@ def momentumless(level: str, sigma: float = 0.0) -> tuple[Case, ...]:
 
 def fedavg_from(path: Path, start: Floats) -> Floats:
     """Return x_t^(k), t = 1..T, of FedAvg on the same problem and minibatches: [T, R, K, dim]."""
-    case = path.case
-    visits = walk(
-        path.problem,
-        FedAvg(),
-        schedule_of(case),
-        T=case.T,
-        I=case.I,
-        x1=start,
-        draw=gaussian_draw(path.problem, case.seed, case.replicates),
-        b=case.b,
-        replicates=case.replicates,
-    )
-    return np.stack([v.before.x for v in visits])
+    return np.stack([v.before.x for v in visits(path.case, FedAvg(), x1=start)])
 
 
 def equal(ours: Floats, theirs: Floats) -> Comparison:

@@ -13,7 +13,8 @@ import numpy as np
 
 from stemtheory.bounds import Premise
 from stemtheory.claims.base import Case, Compare, Comparison, dials
-from stemtheory.claims.evidence.path import EPS, Path, square
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.evidence.rounds import Rounds, Sides, on_rounds
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.repaired.coefficients import METHOD

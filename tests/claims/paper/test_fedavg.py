@@ -61,7 +61,7 @@ def test_rounds_are_cut_where_they_end(path: FedAvgPath) -> None:
 def test_the_expected_value_is_the_resampled_one(path: FedAvgPath) -> None:
     """20000 fresh minibatches at t = 3, one replicate; |z| < 4.5: false alarms 7e-6."""
     n, t = 20_000, 3
-    x = np.broadcast_to(path.x[t, 0], (n, *path.x.shape[2:]))
+    x = np.broadcast_to(path.p[t, 0], (n, *path.p.shape[2:]))
     minibatch = gaussian_draw(path.problem, seed=77, replicates=n)(0, path.case.b)
     d = mean_over_workers(path.problem.stochastic_gradient(x, minibatch))
     values = path.problem.value(path.xbar[t, 0] - path.eta * d)

@@ -15,7 +15,8 @@ import numpy as np
 from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, wrong
 from stemtheory.claims.evidence.counterexamples import DRIFTED, far, tilted
-from stemtheory.claims.evidence.path import Path, square
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.evidence.sums import drift_sum, per_t
 from stemtheory.claims.paper.stem.contraction import cases, sides
 from stemtheory.runtime import Floats, Verdict

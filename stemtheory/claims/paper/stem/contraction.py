@@ -34,7 +34,8 @@ from stemtheory.claims.evidence.counterexamples import (
     overwritten,
     tilted,
 )
-from stemtheory.claims.evidence.path import EPS, Path, record, square
+from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.evidence.sums import growth, per_t
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.paper.preliminary import mean_of, noisy_cases

@@ -13,7 +13,8 @@ import numpy as np
 from stemtheory.algorithms import Stem, mean_over_workers
 from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Compare, Comparison, Mutant, wrong
 from stemtheory.claims.evidence.counterexamples import DRIFTED, LeavesOneOut
-from stemtheory.claims.evidence.path import EPS, Path, play, square
+from stemtheory.claims.evidence.path import Path, play
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.evidence.sums import drift_sum, per_t, since, x_floor
 from stemtheory.runtime import Floats, Verdict
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, wrong
 from stemtheory.claims.evidence.counterexamples import opposed, tilted
-from stemtheory.claims.evidence.path import EPS, Path, square
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.evidence.sums import (
     growth,
     momentum_constant,

@@ -24,7 +24,8 @@ from stemtheory.claims.base import (
     wrong,
 )
 from stemtheory.claims.evidence.measured import Terms, against, premises
-from stemtheory.claims.evidence.path import EPS, Path, square
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.panel import path_cases
 from stemtheory.runtime import Floats, Verdict
 from stemtheory.schedules import theorem_c_b

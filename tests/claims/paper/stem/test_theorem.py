@@ -13,7 +13,8 @@ from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import Case, dials
 from stemtheory.claims.checking import check
 from stemtheory.claims.evidence.measured import measure
-from stemtheory.claims.evidence.path import record, setting_of, square
+from stemtheory.claims.evidence.path import record
+from stemtheory.claims.evidence.recorded import setting_of, square
 from stemtheory.claims.exponents import Monomial, exact, fitted, in_terms, letter, solve
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.special_cases import as_printed, momentumless, shifted
