@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -117,6 +117,29 @@ def _run_of(case: Case) -> Run:
 def dials(**values: Any) -> tuple[tuple[str, Any], ...]:
     """Return dials in the hashable form that ``Case`` keeps."""
     return tuple(sorted(values.items()))
+
+
+def quadratic(
+    K: int,
+    b: float,
+    I: int,
+    rounds: int,
+    *,
+    dim: int = 1,
+    B: float | None = None,
+    x1: float = 1.0,
+    reading: str = "literal",
+    replicates: int = 8,
+    **own: Any,
+) -> Case:
+    """Return a run on quadratics with the dials ``own``: where most lines are sharp, or break."""
+    made = dials(**own)
+    return Case("quadratic", K, dim, b, I, rounds, made, reading, B=B, x1=x1, replicates=replicates)
+
+
+noiseless = partial(quadratic, sigma=0.0, replicates=1)
+# At the minimum of x^2/2 with equal workers: noise, and the error of the first batch, are all.
+resting = partial(quadratic, x1=0.0, h=1.0, sigma=1.0, zeta=0.0, noise="additive")
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def try_mutants(
             mutant.name,
             any(rejects(claim, mutant, r, cells, level, seed) for r, cells in honest.items()),
         )
-        for mutant in claim.mutants
+        for mutant in (claim.mutants if claim.compare else ())
     ]
 
 

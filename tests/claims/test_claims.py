@@ -54,6 +54,10 @@ def test_a_claim_is_judged_as_expected_and_rejects_its_mutants(claim: Claim) -> 
     assert survivors == []
 
 
+def test_what_cannot_be_checked_has_no_mutants_to_reject() -> None:
+    assert try_mutants(LEDGER["D1"]) == []
+
+
 def test_every_claim_can_fail() -> None:
     """A claim without a mutant is one that must be violated, and is."""
     toothless = {claim.id for claim in CHECKABLE if not claim.mutants}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import BOUNDS, REPAIRED, REPAIRED_LAM, Premise, Setting, whole_rounds
-from stemtheory.claims.base import Case, Compare, Comparison, dials
+from stemtheory.claims.base import Case, Compare, Comparison, dials, noiseless, quadratic, resting
 from stemtheory.claims.evidence.measured import Terms, against
 from stemtheory.claims.evidence.quadratic_moments import average_grad_sq, is_exact
 from stemtheory.claims.evidence.recorded import setting_of
@@ -22,31 +22,12 @@ Coefficients = Callable[[Setting], tuple[float, float]]
 
 # All workers equal, one first sample, a start at the minimum: the run is the slow forgetting of
 # the first error, and the bound's constant 240 is sharp within 6.7 % as b K I grows.
-FIRST_SAMPLE = Case(
-    "quadratic",
-    K=1,
-    dim=1,
-    b=1000,
-    I=2,
-    rounds=80_000,
-    dials=dials(h=1.0, sigma=1.0, zeta=0.0, noise="additive"),
-    B=1.0,
-    x1=0.0,
-)
+FIRST_SAMPLE = resting(1, 1000, 2, 80_000, B=1.0)
 # The same with an almost exact start: the run is its noise, and the term in sigma must carry it.
 NOISE_ALONE = replace(FIRST_SAMPLE, b=1, I=4, rounds=10_000, B=1e12)
 # Workers whose curvature and gradient are correlated: overwriting the own point biases dbar.
-CORRELATED = Case(
-    "quadratic",
-    K=4,
-    dim=1,
-    b=4,
-    I=4,
-    rounds=1000,
-    dials=dials(h=0.3, L=1.0, zeta=2.0, sigma=0.0, het_phase=0.8),
-    x1=0.0,
-    replicates=2,
-)
+TURNED: dict[str, Any] = {"h": 0.3, "L": 1.0, "zeta": 2.0, "het_phase": 0.8}
+CORRELATED = noiseless(4, 4, 4, 1000, x1=0.0, replicates=2, **TURNED)
 
 
 def run_cases(level: str) -> tuple[Case, ...]:
@@ -58,7 +39,7 @@ def run_cases(level: str) -> tuple[Case, ...]:
         Case("geman_mcclure", 4, 2, 2, 4, rounds, plain, replicates=R),
         Case("quadratic", 2, 2, 1, 4, rounds, plain, replicates=R, sync_batch=3),
         Case("quadratic", 3, 2, 2.5, 8, rounds // 2, plain, replicates=R),
-        Case("quadratic", 1, 2, 1, 2, rounds, dials(sigma=0.2, zeta=0.0), replicates=R),
+        quadratic(1, 1, 2, rounds, dim=2, replicates=R, sigma=0.2, zeta=0.0),
         CORRELATED,
         FIRST_SAMPLE,
         replace(FIRST_SAMPLE, b=10, I=2000, rounds=200_000),

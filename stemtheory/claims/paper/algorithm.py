@@ -10,7 +10,15 @@ from functools import partial
 
 import numpy as np
 
-from stemtheory.claims.base import ALL_READINGS, Case, Claim, Comparison, Mutant, dials, wrong
+from stemtheory.claims.base import (
+    ALL_READINGS,
+    Case,
+    Claim,
+    Comparison,
+    Mutant,
+    quadratic,
+    wrong,
+)
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import EPS
 from stemtheory.schedules import theorem_c_b, theorem_eta
@@ -54,7 +62,7 @@ def count_vectors(case: Case) -> Comparison:
 
 def _counted(level: str) -> tuple[Case, ...]:
     sizes = ((1, 1.0, 1), (2, 1.5, 3), (5, 4.0, 2))
-    cases = [Case("quadratic", K, 1, b, I, 3, dials(zeta=0.0)) for K, b, I in sizes]
+    cases = [quadratic(K, b, I, 3, zeta=0.0) for K, b, I in sizes]
     more = [replace(case, reading="average-first", B=7.0) for case in cases]
     return (*cases, *more)
 

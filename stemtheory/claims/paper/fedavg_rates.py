@@ -8,21 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from stemtheory.bounds import BOUNDS, Inversion, Setting, invert
+from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, wrong
+from stemtheory.claims.evidence import bound_slopes
+from stemtheory.claims.evidence.bound_slopes import at_accuracy, units
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
+    I,
+    K,
     Monomial,
+    T,
+    b,
     comparison,
+    eps,
     exact,
     fitted,
     in_terms,
-    letter,
     measurable,
     nus,
     solve,
@@ -30,7 +35,6 @@ from stemtheory.claims.exponents import (
 from stemtheory.runtime import Verdict
 from stemtheory.schedules import fedavg_curve, shortest_run
 
-T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))
 ROOT = (b * K * T) ** Fraction(-1, 2)
 DRIFT = b * K * I**2 / T
 LONG = [float(t) for t in np.geomspace(1e16, 1e30, 7)]
@@ -47,18 +51,13 @@ def rate(nu: Fraction) -> Monomial:
 def on_curve(T: float, K: int, nu: Fraction) -> Setting:
     """Return the setting on the curve, with L = sigma = zeta = gap = 1."""
     point = fedavg_curve(T, K, float(nu))
-    return Setting(T, K, point.b, point.I, 1.0, 1.0, 1.0, 1.0)
+    return units(T, K, point.b, point.I)
 
 
 def measured_term(name: str, s: Setting) -> float:
     """Return a term of the theorem, the drift's without ((I - 1)/I)^2."""
     value = BOUNDS["fedavg-theorem"].terms(s)[name]
     return value * (s.I / (s.I - 1)) ** 2 if name == "drift_heterogeneity" else value
-
-
-def at_accuracy(name: str, epsilon: float, K: int, **point: Any) -> Inversion:
-    """Return the shortest run whose bound is at most epsilon."""
-    return invert(name, epsilon, K=K, L=1.0, sigma=1.0, zeta=1.0, gap=1.0, **point)
 
 
 def trade_off(nu: Fraction, batch: Fraction | None = None) -> Comparison:
@@ -69,16 +68,14 @@ def trade_off(nu: Fraction, batch: Fraction | None = None) -> Comparison:
     smaller = stated / (T / K**3) ** (nu / 4)
     per_worker = in_terms(b_ * T, T=T_)
     return comparison(
-        [
-            *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), stated),
-            *exact("bKI^2/T", in_terms(DRIFT, b=b_, I=I_), stated),
-            *exact("bKI/T", in_terms(DRIFT / I, b=b_, I=I_), smaller),
-            *exact("T", T_, K ** (-3 * nu / (4 - nu)) * eps ** (-6 / (4 - nu))),
-            *exact("samples per worker", per_worker, K**-1 * eps**-2),
-            *exact("rounds", in_terms(T / I_, T=T_), eps ** Fraction(-3, 2)),
-            *exact("bI", in_terms(b_ * I_, T=T_), K**-1 * eps ** Fraction(-1, 2)),
-            *(_slopes(nu) + _complexities(nu) if measurable(nu) else ()),
-        ]
+        *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), stated),
+        *exact("bKI^2/T", in_terms(DRIFT, b=b_, I=I_), stated),
+        *exact("bKI/T", in_terms(DRIFT / I, b=b_, I=I_), smaller),
+        *exact("T", T_, K ** (-3 * nu / (4 - nu)) * eps ** (-6 / (4 - nu))),
+        *exact("samples per worker", per_worker, K**-1 * eps**-2),
+        *exact("rounds", in_terms(T / I_, T=T_), eps ** Fraction(-3, 2)),
+        *exact("bI", in_terms(b_ * I_, T=T_), K**-1 * eps ** Fraction(-1, 2)),
+        *(_slopes(nu) + _complexities(nu) if measurable(nu) else ()),
     )
 
 
@@ -97,11 +94,7 @@ def slopes(
     terms: tuple[str, ...] = TERMS,
 ) -> list[Exponent]:
     """Return the slopes of the theorem's terms over x, where x makes the setting."""
-    return [fitted(f"{term} in {name}", _term(term, setting), x, stated) for term in terms]
-
-
-def _term(name: str, setting: Callable[[float], Setting]) -> Callable[[float], float]:
-    return lambda value: measured_term(name, setting(value))
+    return bound_slopes.slopes(measured_term, terms, setting, x, stated, name)
 
 
 def _complexities(nu: Fraction) -> list[Exponent]:
@@ -117,14 +110,15 @@ def speed_up_beyond(nu: Fraction) -> Comparison:
     workers = [float(k) for k in np.geomspace(4e3, 2e5, 5)]
     many = {K: at_accuracy("fedavg-theorem", 1e-6, int(K), nu=float(nu)) for K in workers}
     found = [
-        fitted("gap in K", lambda K: _gap(1e10, int(K), nu), workers, rate(nu)["K"]),
+        fitted(
+            "gap in K",
+            lambda K: measured_term("gap", on_curve(1e10, int(K), nu)),
+            workers,
+            rate(nu)["K"],
+        ),
         fitted("rounds in K", lambda K: many[K].rounds, workers, 0),
     ]
-    return comparison(found)
-
-
-def _gap(T: float, K: int, nu: Fraction) -> float:
-    return measured_term("gap", on_curve(T, K, nu))
+    return comparison(*found)
 
 
 def upper_beyond(nu: Fraction) -> Comparison:
@@ -145,15 +139,13 @@ def local(batch: float, power: Fraction = Fraction(1, 4)) -> Comparison:
     T_ = solve(ROOT)
 
     def point(T: float) -> Setting:
-        return Setting(T, 4, batch, round((T / (4 * batch) ** 3) ** 0.25), 1.0, 1.0, 1.0, 1.0)
+        return units(T, 4, batch, round((T / (4 * batch) ** 3) ** 0.25))
 
     return comparison(
-        [
-            *exact("bKI^2/T", in_terms(DRIFT, I=I_), ROOT),
-            *exact("samples per worker", in_terms(b * T, T=T_), K**-1 * eps**-2),
-            *exact("rounds", in_terms(T / I_, T=T_), eps ** Fraction(-3, 2)),
-            *slopes(point, LONG, Fraction(-1, 2), "T"),
-        ]
+        *exact("bKI^2/T", in_terms(DRIFT, I=I_), ROOT),
+        *exact("samples per worker", in_terms(b * T, T=T_), K**-1 * eps**-2),
+        *exact("rounds", in_terms(T / I_, T=T_), eps ** Fraction(-3, 2)),
+        *slopes(point, LONG, Fraction(-1, 2), "T"),
     )
 
 
@@ -164,16 +156,14 @@ def large_batch(steps: int, power: Fraction = Fraction(1, 3)) -> Comparison:
     T_ = solve(stated)
 
     def point(T: float) -> Setting:
-        return Setting(T, 4, (T / (steps**4 * 64)) ** (1 / 3), steps, 1.0, 1.0, 1.0, 1.0)
+        return units(T, 4, (T / (steps**4 * 64)) ** (1 / 3), steps)
 
     return comparison(
-        [
-            *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), stated),
-            *exact("bKI^2/T", in_terms(DRIFT, b=b_), stated),
-            *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps**-2),
-            *exact("rounds", in_terms(T / I, T=T_), eps ** Fraction(-3, 2)),
-            *slopes(point, LONG, Fraction(-2, 3), "T"),
-        ]
+        *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), stated),
+        *exact("bKI^2/T", in_terms(DRIFT, b=b_), stated),
+        *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps**-2),
+        *exact("rounds", in_terms(T / I, T=T_), eps ** Fraction(-3, 2)),
+        *slopes(point, LONG, Fraction(-2, 3), "T"),
     )
 
 
@@ -183,16 +173,14 @@ def minibatch(workers: int, power: int = 1) -> Comparison:
     T_ = solve(in_terms(ROOT, b=T / K))
     found = {e: at_accuracy("minibatch-sgd", e, workers, nu=0.0) for e in ACCURACIES}
     return comparison(
-        [
-            *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), T**-1),
-            *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps**-2),
-            *exact("rounds", T_, eps**-1),
-            fitted("samples", lambda e: found[e].samples_total, ACCURACIES, -2),
-            fitted("rounds", lambda e: found[e].rounds, ACCURACIES, -1),
-            Exponent(
-                "zeta's term", found[ACCURACIES[0]].bound.terms["drift_heterogeneity"], 0.0, EXACT
-            ),
-        ]
+        *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), T**-1),
+        *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps**-2),
+        *exact("rounds", T_, eps**-1),
+        fitted("samples", lambda e: found[e].samples_total, ACCURACIES, -2),
+        fitted("rounds", lambda e: found[e].rounds, ACCURACIES, -1),
+        Exponent(
+            "zeta's term", found[ACCURACIES[0]].bound.terms["drift_heterogeneity"], 0.0, EXACT
+        ),
     )
 
 

@@ -18,11 +18,13 @@ from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, wrong
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
+    K,
     Monomial,
+    T,
     comparison,
+    eps,
     exact,
     in_terms,
-    letter,
     nus,
     solve,
 )
@@ -30,7 +32,6 @@ from stemtheory.claims.paper import fedavg_rates
 from stemtheory.claims.paper.stem import rates as stem_rates
 from stemtheory.runtime import Floats
 
-T, K, eps = (letter(name) for name in ("T", "K", "eps"))
 EPSILON = 1e-3  # Figure 1's accuracy
 Rows = dict[str, TableRow]
 
@@ -75,7 +76,7 @@ def rows(names: tuple[str, ...], change: Callable[[TableRow], TableRow] = lambda
                 found += exact(label, Monomial({"eps": product_["eps"]}), eps**stated)
                 value = float(getattr(evaluated[name], column))
                 found.append(Exponent(f"{label}, evaluated", value, float(stated), EXACT))
-        return comparison(found)
+        return comparison(*found)
 
     return compare
 

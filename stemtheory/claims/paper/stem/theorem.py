@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from stemtheory.claims.base import (
     Mutant,
     Where,
     dials,
+    noiseless,
+    quadratic,
     wrong,
 )
 from stemtheory.claims.evidence.measured import Terms, against, premises
@@ -88,9 +91,7 @@ def potential_cases(level: str) -> tuple[Case, ...]:
     return (*path_cases(level), Case("quadratic", 2, 2, 2, 4, 2, quiet, B=1e12, x1=0.0))
 
 
-BIASED = Case(
-    "quadratic", 8, 1, 1024, 16, 2, dials(h=0.01, zeta=2.0, sigma=0.0, L=1.0), reading="overwrite"
-)
+BIASED = quadratic(8, 1024, 16, 2, reading="overwrite", h=0.01, zeta=2.0, sigma=0.0, L=1.0)
 
 
 # --- M7b and M7: runs -----------------------------------------------------------------------------
@@ -98,43 +99,12 @@ BIASED = Case(
 LOW = {"sigma": 1e-3, "zeta": 1e-3}
 # One deterministic run that tells the readings apart: opposite curvatures, flat mean, large bK.
 # Found by a search for the shortest run on which the overwrite reading breaks the printed theorem.
-CONTRAST = Case(
-    "quadratic",
-    2,
-    1,
-    5e4,
-    2,
-    9_500,
-    dials(h=0.005, zeta=2.0, sigma=0.0, L=1.0),
-    x1=2400.0,
-    replicates=1,
-)
+CONTRAST = noiseless(2, 5e4, 2, 9_500, x1=2400.0, h=0.005, zeta=2.0, L=1.0)
 BOTH = replace(CONTRAST, I=4, rounds=11_500, x1=3200.0, reading="average-both")
-G4 = Case(
-    "quadratic",
-    16,
-    1,
-    64,
-    4,
-    30_000,
-    dials(h=0.005, zeta=2.0, sigma=0.0, L=1.0),
-    reading="overwrite",
-    x1=20.0,
-    replicates=1,
-)
+G4 = noiseless(16, 64, 4, 30_000, x1=20.0, reading="overwrite", h=0.005, zeta=2.0, L=1.0)
 # M7b breaks much earlier: a persistent bias, at a start where nothing else moves.
-BENIGN = Case(
-    "quadratic",
-    4,
-    1,
-    128,
-    2,
-    2_500,
-    dials(h=0.1, zeta=2.0, sigma=0.0, L=1.0, het_phase=0.785),
-    reading="overwrite",
-    x1=0.0,
-    replicates=1,
-)
+TURNED: dict[str, Any] = {"h": 0.1, "zeta": 2.0, "L": 1.0, "het_phase": 0.785}
+BENIGN = noiseless(4, 128, 2, 2_500, x1=0.0, reading="overwrite", **TURNED)
 
 
 def run_cases(level: str) -> tuple[Case, ...]:
