@@ -19,7 +19,13 @@ from numpy.typing import ArrayLike
 from stemtheory.moments import Moments, moments
 from stemtheory.oracles import Problem, load_problem
 from stemtheory.runtime import Floats
-from stemtheory.schedules import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, TradeOff
+from stemtheory.schedules import (
+    FEDAVG_TRADE_OFF,
+    STEM_TRADE_OFF,
+    TradeOff,
+    largest_minibatch,
+    shortest_run,
+)
 from stemtheory.simulator import last_crossing
 
 STEM_COLOUR, FEDAVG_COLOUR, SGD_COLOUR = "#0072B2", "#D55E00", "#009E73"
@@ -109,9 +115,9 @@ def sgd_costs(K: int, epsilon: float) -> Costs:
 
     Paper: App: FedAvg.
     """
-    lengths = _powers_of_two(81 * K, 1000 / epsilon)
+    lengths = _powers_of_two(shortest_run(1.0, K, 1, 1), 1000 / epsilon)
     problem = quadratic(K)
-    runs = [moments(problem, "fedavg", T=T, I=1, b=T / (81 * K)) for T in lengths]
+    runs = [moments(problem, "fedavg", T=T, I=1, b=largest_minibatch(T, K, 1.0)) for T in lengths]
     return _costs(runs)
 
 

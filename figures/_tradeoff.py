@@ -19,7 +19,7 @@ import numpy as np
 from stemtheory.experiment import SweepResult, Target, stored_sweep
 from stemtheory.oracles import Problem, load_problem
 from stemtheory.report import Progress
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 from stemtheory.simulator import HittingTime, hitting_time, simulate
 
 EPSILON = 1e-3  # the paper's; also the one that is measured
@@ -176,7 +176,7 @@ def grid_of(found: SweepResult, name: str = "surface") -> Grid:
 
 def _cell(target: Target) -> Cell:
     b, I = target.point.cell.b, target.point.cell.I
-    if target.status != "reached":
+    if target.status != Verdict.REACHED:
         return Cell(b, I, np.nan, np.nan, np.nan, np.empty(0))
     low, high = target.ends["rounds"]
     return Cell(b, I, target.costs["rounds"], low, high, target.resampled["rounds"])

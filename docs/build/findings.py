@@ -14,9 +14,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from docs.build.templates import filled, table_row
-from stemtheory.bounds import Setting, evaluate, invert
+from stemtheory.bounds import REPAIRED, Setting, evaluate, invert
 from stemtheory.claims import (
-    PARTS,
     Case,
     Flat,
     claims,
@@ -141,8 +140,8 @@ def repaired_values() -> dict[str, str]:
     explicit = evaluate("stem-repaired-explicit", s).terms["variance"]
     ratio = printed / explicit
     return {
-        "range_printed": f"{PARTS['b'].longest}",
-        "range_sum": f"{PARTS['c'].longest}",
+        "range_printed": f"{REPAIRED['b'].longest}",
+        "range_sum": f"{REPAIRED['c'].longest}",
         "explicit_sigma": f"{65536 / ratio:.0f}",
         "explicit_ratio": f"{ratio:.1f}",
     }

@@ -28,7 +28,7 @@ from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import PARTICIPATION, Entry, Options
 from stemtheory.algorithms.participation import sampled, weight_of
 from stemtheory.oracles import Problem
-from stemtheory.schedules import fedavg_curve
+from stemtheory.schedules import fedavg_curve, largest_minibatch
 
 
 class FedAvgState(NamedTuple):
@@ -125,7 +125,7 @@ ENTRIES = (
         "minibatch-sgd",
         summary="FedAvg with I = 1, b = T/(81 L^2 K)",
         pinned=(("I", 1),),
-        batch=lambda T, K, L: T / (81 * L**2 * K),
+        batch=largest_minibatch,
         **(
             COMMON
             | {

@@ -2,6 +2,14 @@
 
 from stemtheory.bounds.advise.measured import advise_on
 from stemtheory.bounds.advise.offers import Question, cheapest_at
+from stemtheory.bounds.constants import (
+    EXPLICIT_SIGMA,
+    EXPLICIT_SLOPE,
+    EXPLICIT_ZETA,
+    REPAIRED,
+    REPAIRED_LAM,
+    RepairedPart,
+)
 from stemtheory.bounds.evaluation import (
     BOUNDS,
     Bound,

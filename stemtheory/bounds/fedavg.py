@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from stemtheory.bounds.formulas import BoundFormula, Premise, Setting, Terms, whole_rounds
-from stemtheory.schedules import FEDAVG_TRADE_OFF, Curve
+from stemtheory.schedules import FEDAVG_TRADE_OFF, Curve, largest_minibatch, shortest_run
 
 
 def _fedavg(s: Setting) -> Terms:
@@ -25,7 +25,7 @@ def _fedavg(s: Setting) -> Terms:
 
 
 def _fedavg_shortest(s: Setting) -> float:
-    return 81 * (s.L * s.I) ** 2 * s.b * s.K
+    return shortest_run(s.L, s.K, s.b, s.I)
 
 
 def _fedavg_premises(s: Setting) -> tuple[Premise, ...]:
@@ -33,7 +33,7 @@ def _fedavg_premises(s: Setting) -> tuple[Premise, ...]:
 
 
 def _minibatch_point(_: Curve, T: float, K: int, L: float) -> Curve:
-    b = T / (81 * K * L * L)
+    b = largest_minibatch(T, K, L)
     return Curve(1, max(1.0, b), b < 1)
 
 
@@ -45,7 +45,7 @@ def _minibatch_premises(s: Setting) -> tuple[Premise, ...]:
     return (
         Premise("I = 1", s.I == 1),
         Premise("b = T/(81 K L^2)", math.isclose(s.b, _minibatch_settle(s).b, rel_tol=1e-9)),
-        Premise("T >= 81 K L^2", s.T >= 81 * s.K * s.L * s.L),
+        Premise("T >= 81 K L^2", s.T >= shortest_run(s.L, s.K, 1, 1)),
     )
 
 
@@ -71,6 +71,6 @@ FEDAVG_BOUNDS = (
         one_step=True,
         adjust=_minibatch_point,
         settle=_minibatch_settle,
-        shortest=lambda s: 81 * s.K * s.L * s.L,
+        shortest=lambda s: shortest_run(s.L, s.K, 1, 1),
     ),
 )

@@ -11,6 +11,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from stemtheory.bounds.constants import (
+    EXPLICIT_SIGMA,
+    EXPLICIT_SLOPE,
+    EXPLICIT_ZETA,
+    REPAIRED,
+    REPAIRED_LAM,
+)
 from stemtheory.bounds.formulas import BoundFormula, Premise, Setting, Terms, whole_rounds
 from stemtheory.schedules import Curve, theorem_c_b, theorem_eta, theorem_sum_eta_cubed
 
@@ -60,18 +67,23 @@ def _stem_intermediate(s: Setting) -> Terms:
 
 
 def _stem_repaired(s: Setting) -> Terms:
-    return _before_the_logarithm(s, 240, 0.0087, 1.2e-4 + 2e-5 * s.I / s.sync_batch)
+    return _before_the_logarithm(s, REPAIRED_LAM, *REPAIRED["a"].at(s.I, s.sync_batch))
 
 
 def _stem_repaired_explicit(s: Setting) -> Terms:
     fast, slow = _rates(s)
     b_B, variance, log = s.b / s.initial_batch, s.sigma * s.sigma, math.log1p(s.T)
     ratio = s.I / s.sync_batch
-    drift = (16 + 2.63 * ratio) * fast + (1 + 0.165 * ratio) * slow
+    noise_fast, noise_slow = map(float, EXPLICIT_SIGMA)
+    fast_drift, slow_drift = (
+        float(constant) + float(slope) * ratio
+        for constant, slope in zip(EXPLICIT_ZETA, EXPLICIT_SLOPE, strict=True)
+    )
+    drift = fast_drift * fast + slow_drift * slow
     return {
         "gap": (32 * s.L * fast + 2 * s.L * slow) * s.gap,
         "initial_batch": b_B * s.I * (32 / 15 * fast + 2 / 15 * slow) * variance,
-        "variance": (1142 * fast + 71.4 * slow) * variance * log,
+        "variance": (noise_fast * fast + noise_slow * slow) * variance * log,
         "heterogeneity": drift * s.zeta * s.zeta * log,
     }
 
@@ -91,7 +103,7 @@ def _jump(s: Setting, most: int) -> Premise:
 
 
 def _repaired_premises(s: Setting) -> tuple[Premise, ...]:
-    return whole_rounds(s), Premise("I >= 2", s.I >= 2), _jump(s, 20000)
+    return whole_rounds(s), Premise("I >= 2", s.I >= 2), _jump(s, REPAIRED["a"].longest)
 
 
 def _log_free_premises(s: Setting) -> tuple[Premise, ...]:
@@ -116,7 +128,7 @@ def _log_free_point(point: Curve, T: float, K: int, _L: float) -> Curve:
 
 def _log_free_settle(s: Setting) -> Setting:
     """The corollary chooses m = ceil(I/20000); a larger sync batch is allowed."""
-    return replace(s, sync_batch=max(s.sync_batch, -(-s.I // 20000)))
+    return replace(s, sync_batch=max(s.sync_batch, -(-s.I // REPAIRED["a"].longest)))
 
 
 STEM_BOUNDS = (
@@ -126,7 +138,7 @@ STEM_BOUNDS = (
         "the theorem with explicit constants",
         "Paper: Thm: PR_Convergence_Main_App",
         _stem_theorem,
-        lambda s: (whole_rounds(s), _jump(s, 40000)),
+        lambda s: (whole_rounds(s), _jump(s, REPAIRED["b"].longest)),
     ),
     BoundFormula(
         "stem-intermediate",
@@ -134,7 +146,7 @@ STEM_BOUNDS = (
         "the theorem's proof before its logarithmic step",
         "Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum)",
         _stem_intermediate,
-        lambda s: (whole_rounds(s), _jump(s, 7500)),
+        lambda s: (whole_rounds(s), _jump(s, REPAIRED["c"].longest)),
     ),
     BoundFormula(
         "stem-repaired",

@@ -13,7 +13,7 @@ import numpy as np
 
 from stemtheory.bounds.evaluation import BOUNDS, Bound, Setting, evaluate
 from stemtheory.oracles import Constants
-from stemtheory.runtime import UsageError
+from stemtheory.runtime import UsageError, Verdict
 from stemtheory.simulator import Margin, Run, Trace
 
 PROVED_READINGS = ("literal", "average-first")
@@ -57,7 +57,8 @@ def _declared(run: Run) -> list[str]:
 def document(trace: Trace, found: tuple[Margin, ...]) -> dict[str, Any]:
     """Return what a run was and measured, with the JSON keys of the command ``run``.
 
-    Wherever a value is None, ``reasons`` says why, by its dotted path.
+    Wherever a value is None, ``reasons`` says why, by its dotted path; wherever a bound is
+    inapplicable, ``unmet`` names the premise.
     """
     settings, counts = dict(trace.settings), trace.counts
     diverged = trace.diverged_at[trace.diverged_at > 0]
@@ -76,6 +77,7 @@ def document(trace: Trace, found: tuple[Margin, ...]) -> dict[str, Any]:
         "bounds": {m.name: m.value for m in found},
         "margins": {m.name: m.margin for m in found},
         "verdicts": {m.name: m.verdict for m in found},
+        "unmet": {m.name: m.unmet for m in found if m.unmet},
     }
     return {**result, "reasons": _reasons(result, found)}
 
@@ -96,30 +98,32 @@ def _margin(
     unbounded = [n for n in CONSTANTS if not math.isfinite(getattr(constants, n))]
     if unbounded:
         reason = f"{unbounded[0]} is not finite on this problem"
-        return Margin(name, None, None, f"premise unmet: {unbounded[0]} is finite", reason)
+        return Margin(name, None, None, Verdict.INAPPLICABLE, reason, f"{unbounded[0]} is finite")
     if estimated:
         reason = "L, sigma and zeta of real data are estimates from below, which bound nothing"
-        return Margin(name, None, None, "premise unmet: L, sigma, zeta are known", reason)
+        known = "L, sigma, zeta are known"
+        return Margin(name, None, None, Verdict.INAPPLICABLE, reason, known)
     try:
         bound = evaluate(name, setting_of(run, constants), grad_sq=start)
     except UsageError as error:
-        return Margin(name, None, None, "undecided", str(error))
+        return Margin(name, None, None, Verdict.UNDECIDED, str(error))
     unmet = [premise.name for premise in bound.premises if not premise.ok] + _unmet(run)
     low, high = interval or (None, None)
     margin, reason = _ratio(run, bound, high)
     broken = low is not None and low > bound.value
     if unmet and not (broken and unmet == [READING] and name in PRINTED):
-        verdict = f"premise unmet: {unmet[0]}"
-    elif interval is None:
-        verdict, reason = "vacuous" if bound.vacuous() else "undecided", "nothing was measured"
+        return Margin(name, bound.value, margin, Verdict.INAPPLICABLE, reason, unmet[0])
+    if interval is None:
+        verdict = Verdict.VACUOUS if bound.vacuous() else Verdict.UNDECIDED
+        reason = "nothing was measured"
     elif low is None or high is None:
-        verdict = "undecided"
+        verdict = Verdict.UNDECIDED
     elif broken:
-        verdict = "violated"
+        verdict = Verdict.VIOLATED
     elif bound.vacuous():
-        verdict = "vacuous"
+        verdict = Verdict.VACUOUS
     else:
-        verdict = "holds" if high <= bound.value else "undecided"
+        verdict = Verdict.HOLDS if high <= bound.value else Verdict.UNDECIDED
     return Margin(name, bound.value, margin, verdict, reason)
 
 

@@ -1,16 +1,17 @@
 """The claims ledger: every analytic line of the paper as data, put to the test by five checkers."""
 
-from stemtheory.claims.base import ALL_READINGS, Case, Claim, Verdict
+from stemtheory.claims.base import ALL_READINGS, Case, Claim
 from stemtheory.claims.casefiles import locate, replay, shipped, worst
+from stemtheory.claims.checking import surprising
 from stemtheory.claims.contract import check_problem, passed
 from stemtheory.claims.contract.rows import records
-from stemtheory.claims.evidence.path import record, square
+from stemtheory.claims.evidence.path import record
+from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.explanation import counterexamples, explain, premises
 from stemtheory.claims.hunting import hunt
-from stemtheory.claims.judge import ALPHA, combine
-from stemtheory.claims.ledger import claims, one, select, surprising
-from stemtheory.claims.paper.useful import summation, summation_printed
-from stemtheory.claims.repaired.coefficients import PARTS
+from stemtheory.claims.judge import ALPHA
+from stemtheory.claims.ledger import claims, one, select
+from stemtheory.claims.paper.useful_lemmas import summation, summation_printed
 from stemtheory.claims.repaired.elementary import Flat, growth
 from stemtheory.claims.sides import Point
 from stemtheory.claims.together import Outcome, verify

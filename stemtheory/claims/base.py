@@ -9,29 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
 
 from stemtheory.bounds import Premise
-from stemtheory.runtime import Floats, UsageError
+from stemtheory.runtime import Floats, UsageError, Verdict
 from stemtheory.simulator import Run
 
 Kind = Literal["arithmetic", "pathwise", "conditional", "expectation", "rate", "not-checkable"]
 Where = Literal["all", "off-sync", "sync"]
-
-
-class Verdict(StrEnum):
-    """The outcome of a cell or a row."""
-
-    HOLDS = "holds"
-    VIOLATED = "violated"
-    VACUOUS = "vacuous"
-    UNDECIDED = "undecided"
-    INAPPLICABLE = "inapplicable"
-    NOT_CHECKABLE = "not-checkable"
 
 
 @dataclass(frozen=True)
@@ -131,6 +119,29 @@ def dials(**values: Any) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(values.items()))
 
 
+def quadratic(
+    K: int,
+    b: float,
+    I: int,
+    rounds: int,
+    *,
+    dim: int = 1,
+    B: float | None = None,
+    x1: float = 1.0,
+    reading: str = "literal",
+    replicates: int = 8,
+    **own: Any,
+) -> Case:
+    """Return a run on quadratics with the dials ``own``: where most lines are sharp, or break."""
+    made = dials(**own)
+    return Case("quadratic", K, dim, b, I, rounds, made, reading, B=B, x1=x1, replicates=replicates)
+
+
+noiseless = partial(quadratic, sigma=0.0, replicates=1)
+# At the minimum of x^2/2 with equal workers: noise, and the error of the first batch, are all.
+resting = partial(quadratic, x1=0.0, h=1.0, sigma=1.0, zeta=0.0, noise="additive")
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Both sides of a claim at n instances, in excess form: arrays of one shape.
@@ -160,21 +171,27 @@ class Comparison:
         return Comparison(**fields)
 
 
-Compare = Callable[[Any], Comparison]
+Compare = Callable[..., Comparison]
 
 
 @dataclass(frozen=True)
 class Mutant:
     """A wrong version of a claim or of what it speaks of; the checker must find it violated.
 
-    ``compare`` replaces the claim's own; ``change`` replaces every case first (for instance by the
-    reading ``overwrite``). Without either, the right side is divided by four times the smallest
-    margin measured.
+    ``arguments`` are handed to the claim's own comparison, ``compare`` replaces it, and ``change``
+    replaces every case first (for instance by the reading ``overwrite``). Without any of them the
+    right side is divided by four times the smallest margin measured.
     """
 
     name: str
     compare: Compare | None = None
     change: Callable[[Any], Any] | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def wrong(name: str, **arguments: Any) -> Mutant:
+    """Return the mutant that hands ``arguments`` to the claim's own comparison."""
+    return Mutant(name, arguments=arguments)
 
 
 SCALED = Mutant("right side divided by 4x the smallest margin")
@@ -190,11 +207,11 @@ class Claim:
     conditional) or a ``Case`` (expectation and rate). ``expected`` maps (reading, where) to the
     verdict where it is not ``holds``; ``readings`` are the readings of a path claim. A claim that
     must be violated somewhere ships ``counterexamples``, which join the panel of their reading.
+    ``section`` is that of its module: the ledger says it, a user's claim may.
     """
 
     id: str
     label: str
-    section: str
     kind: Kind
     statement: str
     formula: str
@@ -208,6 +225,7 @@ class Claim:
     identity: bool = False
     reason: str = ""
     repair: str = ""
+    section: str = ""
 
     def expectation(self, reading: str, where: str) -> Verdict:
         """Return the verdict that this row must show."""
@@ -220,7 +238,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Finding:
     """The verdict of one claim on one case, at one kind of place."""
 
     claim: str

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from stemtheory._version import __version__
-from stemtheory.claims.base import Case, Claim, Comparison, Verdict
+from stemtheory.claims.base import Case, Claim, Comparison
+from stemtheory.claims.checking import opened, subjects
 from stemtheory.claims.judge import RELATIVE, instances
-from stemtheory.claims.ledger import claims, one, opened, subjects
-from stemtheory.runtime import UsageError, write_whole
+from stemtheory.claims.ledger import claims, one
+from stemtheory.runtime import UsageError, Verdict, write_whole
 
 SHIPPED = FilePath(__file__).with_name("cases")
 SAME = 1e-9  # how well a replay must meet the stored sides, relative to the larger of the two

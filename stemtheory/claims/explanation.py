@@ -7,7 +7,8 @@ from typing import Any
 
 from stemtheory.claims.base import Claim
 from stemtheory.claims.casefiles import shipped
-from stemtheory.claims.ledger import check, one, row_json, subjects
+from stemtheory.claims.checking import check, row_json, subjects
+from stemtheory.claims.ledger import module_of, one
 
 
 def explain(name: str) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def explain(name: str) -> dict[str, Any]:
         "id": claim.id,
         "label": claim.label,
         "section": claim.section,
+        "module": module_of(claim.section),
         "kind": claim.kind,
         "statement": claim.statement,
         "formula": claim.formula,

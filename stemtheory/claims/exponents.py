@@ -52,6 +52,9 @@ def letter(name: str) -> Monomial:
     return Monomial({name: Fraction(1)})
 
 
+T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))
+
+
 def in_terms(product: Monomial, **values: Monomial) -> Monomial:
     """Return the product with letters replaced by products."""
     rest = Monomial({n: p for n, p in product.powers.items() if n not in values})
@@ -98,7 +101,7 @@ def fitted(
     return Exponent(name, float(slope), float(stated), FITTED)
 
 
-def comparison(exponents: Sequence[Exponent]) -> Comparison:
+def comparison(*exponents: Exponent) -> Comparison:
     """Return exponents as the sides of a ``rate`` claim; ``t`` names them."""
     names, found, stated, tolerance = zip(*exponents, strict=True)
     return Comparison(

@@ -24,7 +24,8 @@ from scipy.optimize import Bounds, differential_evolution
 
 from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
-from stemtheory.claims.ledger import one, subjects
+from stemtheory.claims.checking import subjects
+from stemtheory.claims.ledger import one
 from stemtheory.runtime import UsageError, choice, real
 
 HUNTED = ("pathwise", "conditional")

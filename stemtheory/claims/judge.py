@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from stemtheory.claims.base import Cell, Claim, Comparison, Verdict
-from stemtheory.runtime import Floats
+from stemtheory.claims.base import Claim, Comparison, Finding
+from stemtheory.runtime import Floats, Verdict, combine
 
 ALPHA = 1e-3
 INSTANCES = 20_000  # an upper limit on the statistical instances of one verify; a test counts them
@@ -47,7 +47,7 @@ def instances(claim: Claim, comparison: Comparison) -> Instances:
     return Instances(left, right, where, t, verdicts, margins)
 
 
-def judge(claim: Claim, comparison: Comparison, reading: str, note: str = "") -> list[Cell]:
+def judge(claim: Claim, comparison: Comparison, reading: str, note: str = "") -> list[Finding]:
     """Return a cell for every kind of place ('all', 'off-sync', 'sync') in the comparison."""
     every = instances(claim, comparison)
     return [
@@ -104,7 +104,7 @@ def _mark_vacuous(c: Comparison, right: Floats, verdicts: Any) -> Any:
     return np.where((verdicts == Verdict.HOLDS) & (right >= trivial), Verdict.VACUOUS, verdicts)
 
 
-def _cell(claim: Claim, reading: str, place: str, found: Instances, note: str) -> Cell:
+def _cell(claim: Claim, reading: str, place: str, found: Instances, note: str) -> Finding:
     worst = int(np.argmin(found.margins))
     at = {
         "t": found.t[worst].item(),
@@ -112,22 +112,7 @@ def _cell(claim: Claim, reading: str, place: str, found: Instances, note: str) -
         "right": float(found.right[worst]),
     }
     verdict, margin = combine(found.verdicts.tolist()), _finite(found.margins[worst])
-    return Cell(claim.id, reading, place, verdict, margin, at, len(found.left), note=note)
-
-
-def combine(verdicts: Any) -> Verdict:
-    """Return the row's verdict by the rule: the first of these that occurs decides."""
-    found = {Verdict(v) for v in verdicts}
-    for verdict in (
-        Verdict.VIOLATED,
-        Verdict.UNDECIDED,
-        Verdict.HOLDS,
-        Verdict.VACUOUS,
-        Verdict.INAPPLICABLE,
-    ):
-        if verdict in found:
-            return verdict
-    return Verdict.NOT_CHECKABLE
+    return Finding(claim.id, reading, place, verdict, margin, at, len(found.left), note=note)
 
 
 def _flat(c: Comparison) -> Iterator[Any]:

@@ -7,10 +7,11 @@ and the adversarial cases: opposite curvature per worker, flat directions, low n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import Case, dials
+from stemtheory.claims.base import Case, dials, quadratic
 from stemtheory.runtime import Floats
 
 LEVELS = ("quick", "default", "full")
@@ -51,14 +52,7 @@ def path_cases(level: str) -> tuple[Case, ...]:
     names = (
         ("cosine", "geman_mcclure")
         if level == "quick"
-        else (
-            "cosine",
-            "geman_mcclure",
-            "quadratic",
-            "welsch",
-            "cauchy",
-            "corridor",
-        )
+        else ("cosine", "geman_mcclure", "quadratic", "welsch", "cauchy", "corridor")
     )
     plain = [
         Case(name, K, 2, b, I, rounds, dials(sigma=sigma, zeta=zeta if K > 1 else 0.0))
@@ -83,22 +77,10 @@ def edge_cases(rounds: int) -> tuple[Case, ...]:
 
 def adversarial_cases(rounds: int) -> tuple[Case, ...]:
     """Return the shapes that break lemmas: opposite curvatures, flat means, low noise."""
-    opposite = Case(
-        "quadratic", 2, 1, 1, 8, rounds, dials(h=0.5, zeta=1.0, sigma=0.0, L=1.0), x1=0.1
-    )
-    flat = Case(
-        "quadratic", 8, 1, 64, 16, rounds, dials(h=0.01, zeta=2.0, sigma=0.0, L=1.0), x1=1.0
-    )
-    low = Case(
-        "quadratic",
-        2,
-        1,
-        1,
-        16,
-        rounds,
-        dials(h=0.5, zeta=2.0, sigma=1e-4, noise="additive", heterogeneity="tilt"),
-        x1=1e-4,
-    )
+    opposite = quadratic(2, 1, 8, rounds, x1=0.1, h=0.5, zeta=1.0, sigma=0.0, L=1.0)
+    flat = quadratic(8, 64, 16, rounds, h=0.01, zeta=2.0, sigma=0.0, L=1.0)
+    quiet: dict[str, Any] = {"sigma": 1e-4, "noise": "additive", "heterogeneity": "tilt"}
+    low = quadratic(2, 1, 16, rounds, x1=1e-4, h=0.5, zeta=2.0, **quiet)
     return (opposite, flat, low)
 
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.claims.base import Claim, Comparison, Verdict
+from stemtheory.claims.base import Claim, Comparison
 from stemtheory.claims.judge import critical, instances
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
 MOST = 240  # points of one claim that are drawn
 EACH = 12  # points kept of one comparison, or MOST if it is the only one

@@ -15,7 +15,8 @@ from multiprocessing import get_context
 from typing import Any
 
 from stemtheory.claims.base import Claim
-from stemtheory.claims.ledger import Ledger, assemble, check, row_json, select, try_mutants
+from stemtheory.claims.checking import Ledger, assemble, judged, ledger_rows, row_json, try_mutants
+from stemtheory.claims.ledger import select
 from stemtheory.claims.sides import Point, Sample
 
 ALONE = 12  # claims that are sooner done than a second process is started
@@ -54,7 +55,7 @@ def verify(
     jobs: int | None = None,
     progress: Progress = lambda text: None,
 ) -> Ledger:
-    """Return the document of ``ledger.verify``, made by ``jobs`` processes (all cores by default).
+    """Return the ledger's document, made by ``jobs`` processes (all cores by default).
 
     Raises
     ------
@@ -102,10 +103,11 @@ def answer(order: Order) -> Outcome:
     """Return the rows of one claim, its mutants if wanted, and the points of its plot."""
     claim = next(c for c in select(order.patterns) if c.id == order.name)
     sample = Sample()
-    rows = [row_json(row) for row in check(claim, order.level, order.seed, sample.watch)]
-    wanted = order.mutants and claim.compare is not None
-    tried = [asdict(m) for m in try_mutants(claim, order.level)] if wanted else []
-    return Outcome(claim.id, rows, tried, sample.thinned(), sample.below, sample.total)
+    cells = judged(claim, order.level, order.seed, sample.watch)
+    found = [row_json(row) for row in ledger_rows(claim, cells)]
+    mutants = try_mutants(claim, order.level, order.seed, cells) if order.mutants else []
+    tried = [asdict(mutant) for mutant in mutants]
+    return Outcome(claim.id, found, tried, sample.thinned(), sample.below, sample.total)
 
 
 def _effort(claim: Claim) -> int:

@@ -11,7 +11,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
-from stemtheory.runtime import real, whole
+from stemtheory.runtime import Verdict, real, whole
 
 _NAMES = (
     "ids, sections, globs, synchronisation, or package.module:NAME of your own; all without any"
@@ -121,8 +121,8 @@ def hunt(
     json: o.Json = False,
 ) -> int:
     """Search for a counterexample, shrink it and write its case file; else the tightest ratio."""
-    from stemtheory.claims import Verdict, one
     from stemtheory.claims import hunt as hunted
+    from stemtheory.claims import one
     from stemtheory.cli import display_claims
 
     show = progress()

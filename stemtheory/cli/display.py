@@ -46,10 +46,9 @@ def show_run(d: Document) -> None:
     line(f"{_sizes(d)}, dim={d['dim']}; {_constants(d['constants'])}{kind}")
     _rounding(d)
     table(("", ""), _measured(d))
-    rows = [
-        [name, value, d["margins"][name], d["verdicts"][name]]
-        for name, value in d["bounds"].items()
-    ]
+    said = {name: f"{d['verdicts'][name]}: {premise}" for name, premise in d["unmet"].items()}
+    said = {**d["verdicts"], **said}
+    rows = [[name, value, d["margins"][name], said[name]] for name, value in d["bounds"].items()]
     if rows:
         table(("bound", "value", "margin", "verdict"), rows)
     else:

@@ -60,6 +60,8 @@ def show_synchronisation(document: Document, known: Mapping[str, Claim]) -> None
 def show_explanation(document: Document, claim: Claim) -> None:
     """Print one claim: what it says, its premises, its verdicts, counterexamples and repair."""
     line(f"{document['id']} ({document['label']}), {document['section']}, {document['kind']}")
+    if document["module"]:
+        line(f"checked in {document['module']}")
     line(document["statement"])
     line(f"  {plain(document['formula'])}")
     for premise in document["premises"]:

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.claims import ALL_READINGS, Case, Claim, Verdict, combine, surprising
+from stemtheory.claims import ALL_READINGS, Case, Claim, surprising
+from stemtheory.runtime import Verdict, combine
 
 Json = Mapping[str, Any]
 READINGS = ("literal", "average-first", "overwrite", "average-both")

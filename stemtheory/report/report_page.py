@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stemtheory.claims import Claim, Verdict
+from stemtheory.claims import Claim
 from stemtheory.report import drawing
 from stemtheory.report.ledger_page import NOTE, counted
 from stemtheory.report.ledger_rows import lines
@@ -18,6 +18,7 @@ from stemtheory.report.manifest import Manifest, versions
 from stemtheory.report.pages import render
 from stemtheory.report.report_sweeps import Result, fit_table
 from stemtheory.report.tables import Column, Table
+from stemtheory.runtime import Verdict
 
 TITLE = "STEM: its bounds against simulation"
 KEYS = (

@@ -23,3 +23,4 @@ from stemtheory.runtime.philox import (
 )
 from stemtheory.runtime.signals import Stop
 from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks
+from stemtheory.runtime.verdict import DECIDING, Verdict, combine

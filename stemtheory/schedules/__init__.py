@@ -13,7 +13,7 @@ from stemtheory.schedules.by_name import (
     stem_curve,
 )
 from stemtheory.schedules.curves import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, TradeOff, check_nu
-from stemtheory.schedules.fedavg_stepsizes import FedAvgTheorem
+from stemtheory.schedules.fedavg_stepsizes import FedAvgTheorem, largest_minibatch, shortest_run
 from stemtheory.schedules.stepsizes import (
     coupled,
     numbers,

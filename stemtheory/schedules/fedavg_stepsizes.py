@@ -14,6 +14,18 @@ from numpy.typing import ArrayLike
 from stemtheory.runtime import Floats, real
 from stemtheory.schedules.stepsizes import check_setting, numbers, times
 
+SHARE = 9  # the theorem takes steps of at most 1/(9LI)
+
+
+def shortest_run(L: float, K: int, b: float, I: int) -> float:
+    """Return 81 L^2 I^2 bK, the T from which sqrt(bK/T) is at most 1/(9LI)."""
+    return SHARE**2 * (L * I) ** 2 * b * K
+
+
+def largest_minibatch(T: float, K: int, L: float) -> float:
+    """Return T/(81 L^2 K), the b at which a run of T steps with I = 1 is the shortest allowed."""
+    return T / (SHARE**2 * L**2 * K)
+
 
 @dataclass(frozen=True)
 class FedAvgTheorem:
@@ -36,8 +48,7 @@ class FedAvgTheorem:
     @property
     def premise_ok(self) -> bool:
         """Whether T >= 81 L^2 I^2 bK, which is eta <= 1/(9LI)."""
-        shortest = 81 * (self.L * self.I) ** 2 * self.b * self.K
-        return self.T >= shortest
+        return self.T >= shortest_run(self.L, self.K, self.b, self.I)
 
     def eta(self, t: ArrayLike) -> Floats:
         """Return sqrt(bK/T) in the shape of t."""

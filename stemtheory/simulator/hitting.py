@@ -10,15 +10,13 @@ Paper: Definition (Def: StationaryPt), Definition (Def: CommunicationComplexity)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import ArrayLike
 
-from stemtheory.runtime import Floats, UsageError, real, whole
+from stemtheory.runtime import Floats, UsageError, Verdict, real, whole
 
-Status = Literal["reached", "not reached", "before the record"]
 RESAMPLES = 400
 
 
@@ -35,13 +33,13 @@ class HittingTime:
     T: float
     low: float
     high: float
-    status: Status
+    status: Verdict
     resampled: Floats
 
     @property
     def reached(self) -> bool:
         """Whether there is a hitting time."""
-        return self.status == "reached"
+        return self.status == Verdict.REACHED
 
 
 def last_crossing(times: ArrayLike, average: ArrayLike, epsilon: float) -> Floats:
@@ -90,8 +88,8 @@ def hitting_time(
         )
     T = float(last_crossing(t, m.mean(axis=1), epsilon))
     status = _status(T)
-    if status != "reached" or m.shape[1] < 2:
-        value = T if status == "reached" else np.nan
+    if status != Verdict.REACHED or m.shape[1] < 2:
+        value = T if status == Verdict.REACHED else np.nan
         return HittingTime(epsilon, value, np.nan, np.nan, status, np.empty(0))
     means = resampled_means(m, whole("resamples", resamples), whole("seed", seed, 0), key)
     drawn = last_crossing(t, means, epsilon)
@@ -131,10 +129,10 @@ def _cross(t: Floats, columns: Floats, epsilon: float) -> Floats:
     return np.asarray(found)
 
 
-def _status(T: float) -> Status:
+def _status(T: float) -> Verdict:
     if np.isfinite(T):
-        return "reached"
-    return "not reached" if T > 0 else "before the record"
+        return Verdict.REACHED
+    return Verdict.NOT_REACHED if T > 0 else Verdict.BEFORE_RECORD
 
 
 def _middle(values: Floats) -> tuple[float, float]:

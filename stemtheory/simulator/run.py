@@ -22,6 +22,7 @@ from stemtheory.runtime import (
     BACKENDS,
     Floats,
     UsageError,
+    Verdict,
     canonical,
     choice,
     mapping,
@@ -75,13 +76,10 @@ class Margin:
     """One bound at the setting of a run.
 
     ``value`` is the bound, ``margin`` the bound over the upper end of the 95 % interval of the
-    measured E||grad f(xbar_a)||^2 (below 1 the bound is not confirmed), ``verdict`` one of
-
-    * ``holds``: the whole interval lies below the bound;
-    * ``violated``: the whole interval lies above it;
-    * ``vacuous``: it holds, but is no better than ||grad f(x1)||^2, standing still;
-    * ``undecided``: the interval contains the bound, or there is none;
-    * ``premise unmet: NAME``: the bound says nothing about this run.
+    measured E||grad f(xbar_a)||^2 (below 1 the bound is not confirmed). It holds if the whole
+    interval lies below the bound, is violated if the whole interval lies above it, and vacuous if
+    it holds and is no better than ||grad f(x1)||^2. It is inapplicable if the premise ``unmet`` is
+    not met: the bound says nothing about this run.
 
     A reading of the synchronisation is no premise of the printed bounds: the paper never names one.
     Where a printed bound fails under a reading that nobody proved, it is ``violated``.
@@ -92,8 +90,9 @@ class Margin:
     name: str
     value: float | None
     margin: float | None
-    verdict: str
+    verdict: Verdict
     reason: str = ""
+    unmet: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
+
 import pytest
 
-from stemtheory.claims.base import Claim, Mutant, Verdict
+import stemtheory
+from stemtheory.claims.base import Claim
+from stemtheory.claims.checking import Cells, judged, ledger_rows, rows_of, try_mutants
+from stemtheory.claims.explanation import explain
 from stemtheory.claims.judge import INSTANCES
-from stemtheory.claims.ledger import check, claims, rejects, rows_of, select
+from stemtheory.claims.ledger import MODULES, claims, module_of, select
+from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 
 LEDGER = claims()
 CHECKABLE = [c for c in LEDGER.values() if c.compare is not None]
-READ = [pytest.param(c, r, id=f"{c.id}-{r}") for c in CHECKABLE for r in c.readings]
-MUTANTS = [pytest.param(c, m, id=f"{c.id}-{m.name}") for c in CHECKABLE for m in c.mutants]
 
 REQUIRED = """
 A1 A1p A2i A2ii A2iii A2p A2pp D1 D2 D3 ALG-1 ALG-2 ALG-3 ALG-4
@@ -24,40 +29,47 @@ REP1 REP2 REP3 REP4 REP5 REP6 REP7 R1 R2 R3 Ra Rb Rc Ri Rii Riii Riv E1 E2 E3 LO
 """
 
 
-@pytest.mark.parametrize("name", REQUIRED.split())
-def test_the_ledger_holds_every_line(name: str) -> None:
-    claim = LEDGER[name]
-    assert claim.statement
-    assert claim.formula
-    assert claim.compare is not None or claim.reason
+@cache
+def cells(name: str) -> dict[str, Cells]:
+    """Every reading of a claim, judged once for all tests here."""
+    return judged(LEDGER[name])
 
 
-@pytest.mark.parametrize(("claim", "reading"), READ)
-def test_verdict(claim: Claim, reading: str) -> None:
-    rows = [row for row in check(claim) if row.reading == reading]
-    assert rows
-    for row in rows:
-        assert not row.surprising, (row.where, row.verdict, row.expected, row.margin, row.worst)
-        if row.verdict != Verdict.INAPPLICABLE:
-            assert row.n > 0
-
-
-@pytest.mark.parametrize(("claim", "mutant"), MUTANTS)
-def test_mutant_is_rejected(claim: Claim, mutant: Mutant) -> None:
-    assert rejects(claim, mutant)
+def test_the_ledger_holds_every_line() -> None:
+    for name in REQUIRED.split():
+        claim = LEDGER[name]
+        assert claim.statement, name
+        assert claim.formula, name
+        assert claim.compare is not None or claim.reason, name
 
 
 @pytest.mark.parametrize("claim", CHECKABLE, ids=lambda c: c.id)
-def test_a_claim_has_teeth(claim: Claim) -> None:
+def test_a_claim_is_judged_as_expected_and_rejects_its_mutants(claim: Claim) -> None:
+    rows = ledger_rows(claim, cells(claim.id))
+    assert {row.reading for row in rows} == set(claim.readings)
+    for row in rows:
+        assert not row.surprising, (row.where, row.verdict, row.expected, row.margin, row.worst)
+        assert row.n > 0 or row.verdict == Verdict.INAPPLICABLE
+    survivors = [m.mutant for m in try_mutants(claim, honest=cells(claim.id)) if not m.rejected]
+    assert survivors == []
+
+
+def test_what_cannot_be_checked_has_no_mutants_to_reject() -> None:
+    assert try_mutants(LEDGER["D1"]) == []
+
+
+def test_every_claim_can_fail() -> None:
     """A claim without a mutant is one that must be violated, and is."""
-    if not claim.mutants:
-        assert Verdict.VIOLATED in claim.expected.values()
+    toothless = {claim.id for claim in CHECKABLE if not claim.mutants}
+    assert toothless == {"F5-K3", "SP1", "SP2", "T1-K2", "U2"}
+    assert all(Verdict.VIOLATED in LEDGER[name].expected.values() for name in toothless)
 
 
 def test_the_share_of_the_false_alarm_rate_covers_every_instance() -> None:
     """Bonferroni: the statistical instances of a quick verify are no more than were allowed for."""
     statistical = [c for c in CHECKABLE if c.kind == "expectation"]
-    assert sum(row.n for c in statistical for row in check(c)) <= INSTANCES
+    instances = (row.n for c in statistical for row in ledger_rows(c, cells(c.id)))
+    assert sum(instances) <= INSTANCES
 
 
 def test_unknown_names_are_refused() -> None:
@@ -70,7 +82,23 @@ def test_sections_and_globs() -> None:
     assert {c.section for c in select(["schedule"])} == {"schedule"}
 
 
+def test_a_section_is_its_module() -> None:
+    """The section that ``explain`` names has a module, and the claim is written there."""
+    root = Path(stemtheory.__file__).parents[1]
+    sections = {claim.section for claim in LEDGER.values()}
+    assert len(sections) == len(MODULES)
+    for claim in LEDGER.values():
+        module = module_of(claim.section)
+        assert module is not None
+        assert f'"{claim.id}"' in (root / module).read_text(), (claim.id, module)
+    found = explain("M3c")
+    assert (found["section"], found["module"]) == (
+        "stem-contraction",
+        "stemtheory/claims/paper/stem/contraction.py",
+    )
+
+
 def test_a_row_is_violated_if_any_cell_is() -> None:
-    rows = check(LEDGER["U2"])
+    rows = ledger_rows(LEDGER["U2"], cells("U2"))
     assert rows[0].verdict == Verdict.VIOLATED
     assert rows_of(LEDGER["U2"], "literal", [])[0].verdict == Verdict.NOT_CHECKABLE

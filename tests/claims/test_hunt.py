@@ -90,7 +90,7 @@ def test_a_claim_true_on_average_is_no_find() -> None:
         left[:, 0] = 3.0
         return Comparison(left, np.full_like(left, 2.0))
 
-    claim = Claim("X", "x", "x", "pathwise", "s", "f", compare=compare)
+    claim = Claim("X", "x", "pathwise", "s", "f", compare=compare)
     found = worst(claim, Case("cosine", 2, 1, 1, 2, 1, replicates=8))
     assert isinstance(found, Found)
     assert not found.violated

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory.claims.base import Case, Claim, Comparison, Kind, Verdict, dials
+from stemtheory.claims.base import Case, Claim, Comparison, Kind, dials
 from stemtheory.claims.evidence.path import record
-from stemtheory.claims.judge import ALPHA, INSTANCES, combine, critical, judge
+from stemtheory.claims.judge import ALPHA, INSTANCES, critical, judge
+from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 
 
 def verdict(kind: Kind, left: Any, right: Any, **more: Any) -> tuple[Any, Any]:
-    claim = Claim("X", "eq: Step-Size", "test", kind, "s", "f", compare=lambda subject: subject)
+    claim = Claim("X", "eq: Step-Size", kind, "s", "f", compare=lambda subject: subject)
     cell = judge(claim, Comparison(np.atleast_1d(left), np.atleast_1d(right), **more), "literal")[0]
     return cell.verdict, cell.margin
 
@@ -72,15 +73,6 @@ def test_false_alarm_rate_is_shared() -> None:
     from scipy.stats import norm
 
     assert norm.sf(normal) == pytest.approx(ALPHA / INSTANCES, rel=1e-3)
-
-
-def test_combine_follows_the_row_rule() -> None:
-    V = Verdict
-    assert combine([V.HOLDS, V.VIOLATED, V.UNDECIDED]) == V.VIOLATED
-    assert combine([V.HOLDS, V.UNDECIDED]) == V.UNDECIDED
-    assert combine([V.VACUOUS, V.HOLDS]) == V.HOLDS
-    assert combine([V.VACUOUS, V.INAPPLICABLE]) == V.VACUOUS
-    assert combine([V.INAPPLICABLE]) == V.INAPPLICABLE
 
 
 def test_case_survives_json() -> None:

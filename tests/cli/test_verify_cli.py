@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from stemtheory.claims import together
-from stemtheory.claims.base import Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import Claim, Comparison, Mutant
 from stemtheory.claims.ledger import ALIASES, claims, select
 from stemtheory.cli.app import main
+from stemtheory.runtime import Verdict
 from tests.helpers.example_claim import CLAIMS, CONTRACTION
 
 ROW_KEYS = {
@@ -148,7 +149,7 @@ def test_progress_counts_every_claim() -> None:
 
 def test_the_table_has_sections_and_reasons(capsys: pytest.CaptureFixture[str]) -> None:
     text = tell(capsys, "verify", "M1", "U2", "D1", "--quick")
-    for word in ("stem-lemmas", "useful-lemmas", "as expected", "not-checkable"):
+    for word in ("stem-descent", "useful-lemmas", "as expected", "not-checkable"):
         assert word in text
     assert max(map(len, text.splitlines())) <= 100
     assert "none unexpected" in text
@@ -177,6 +178,8 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["verdict"] for row in found["rows"]} == {"holds", "violated"}
     assert {case["name"] for case in found["counterexamples"]} >= {"M3-overwrite", "M3-literal"}
     text = tell(capsys, "explain", "M3")
+    assert "stem-contraction" in text
+    assert "checked in stemtheory/claims/paper/stem/contraction.py" in text
     assert "repair:" in text
     assert "stemtheory verify --replay M3-overwrite" in " ".join(text.split())
 
@@ -211,7 +214,7 @@ def test_check(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_expected_verdicts_only() -> None:
     """An undecided row is unexpected even where the ledger names no other verdict."""
-    from stemtheory.claims.ledger import surprising
+    from stemtheory.claims.checking import surprising
 
     assert surprising({"verdict": Verdict.UNDECIDED, "expected": Verdict.UNDECIDED})
     assert not surprising({"verdict": "violated", "expected": "violated"})

@@ -11,7 +11,8 @@ import pytest
 
 import stemtheory
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.claims.ledger import check, one
+from stemtheory.claims.checking import check
+from stemtheory.claims.ledger import one
 from stemtheory.oracles import catalogue
 from stemtheory.report.drawing import draw_figures
 from stemtheory.runtime import notebook

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds.formulas import Premise
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, dials, wrong
 from stemtheory.oracles.catalogue import load_problem
 from stemtheory.oracles.problem import Problem
 from stemtheory.runtime import Floats
@@ -78,7 +78,6 @@ def premises(case: Case) -> tuple[Premise, ...]:
 CONTRACTION = Claim(
     id="SGD1",
     label="one step of SGD",
-    section="textbook",
     kind="arithmetic",  # a closed form on the claim's own subjects: exact, so it can be attained
     statement="One step of SGD on a strongly convex quadratic contracts, up to noise.",
     formula=r"E\|x_{t+1}-x^*\|^2 \leq (1-\eta\mu)^2 \|x_t-x^*\|^2 + \eta^2\sigma^2",
@@ -87,20 +86,19 @@ CONTRACTION = Claim(
     premises=premises,
     mutants=(
         SCALED,
-        Mutant("(1 - eta mu)^4", compare=lambda case: contraction(case, power=4)),
-        Mutant("no noise term", compare=lambda case: contraction(case, noise=0.0)),
+        wrong("(1 - eta mu)^4", power=4),
+        wrong("no noise term", noise=0.0),
     ),
 )
 SAMPLED = Claim(
     id="SGD1-S",
     label="one step of SGD",
-    section="textbook",
     kind="expectation",
     statement="Real steps have the mean that the closed form of SGD1 states.",
     formula=r"E\|x_{t+1}-x^*\|^2 = \|x_t-\eta\nabla f(x_t)-x^*\|^2 + \eta^2 E\|n(x_t)\|^2",
     compare=sampled,
     cases=cases,
     premises=premises,
-    mutants=(Mutant("a step 10 % longer", compare=lambda case: sampled(case, 1.1)),),
+    mutants=(wrong("a step 10 % longer", scale=1.1),),
 )
 CLAIMS = (CONTRACTION, SAMPLED)

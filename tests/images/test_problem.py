@@ -379,7 +379,7 @@ def test_no_theorem_is_held_against_estimates() -> None:
     problem = load_problem("softmax_regression", K=2, train=4, test=2)
     trace = simulate(problem, T=4, b=2, I=2, replicates=2)
     found = margins(trace)
-    assert {m.verdict for m in found} == {"premise unmet: L, sigma, zeta are known"}
+    assert {(m.verdict, m.unmet) for m in found} == {("inapplicable", "L, sigma, zeta are known")}
     assert all(m.value is None and "estimates from below" in m.reason for m in found)
     with pytest.raises(UsageError, match="no bound promises anything"):
         advise_on(problem, 0.1)

@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from stemtheory.claims import together
-from stemtheory.claims.base import Claim, Comparison, Verdict
+from stemtheory.claims.base import Claim, Comparison
 from stemtheory.claims.ledger import select
 from stemtheory.claims.sides import MOST, Point, Sample, sides
 from stemtheory.report import ledger_files
 from stemtheory.report.ledger_plot import SIZE, limits, plot
 from stemtheory.report.ledger_rows import excess, lines, matrix
 from stemtheory.report.pages import render
+from stemtheory.runtime import Verdict
 
 NAMES = ("M1", "M3", "U2", "U2-corrected", "D1", "A2i", "SP1")
 AWKWARD = Claim(
@@ -186,7 +187,7 @@ def test_the_diagonal_parts_what_holds_from_what_does_not() -> None:
 
 
 def test_a_sample_keeps_the_worst_and_every_violation() -> None:
-    claim = Claim("X", "x", "x", "arithmetic", "s", "f", compare=lambda s: s)
+    claim = Claim("X", "x", "arithmetic", "s", "f", compare=lambda s: s)
     import numpy as np
 
     left = np.linspace(1.0, 3.0, 5000)

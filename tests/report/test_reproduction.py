@@ -25,6 +25,7 @@ from stemtheory.report.manifest import Manifest, key_of, reachable
 from stemtheory.report.pages import render
 from stemtheory.report.report_page import report_page
 from stemtheory.report.tables import Column, Table, shown
+from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.trace import Trace
 
@@ -433,7 +434,7 @@ def _title_of(text: str, width: int, folder: Path) -> dict[str, Any]:
 @pytest.mark.usefixtures("short")
 def test_a_violated_bound_is_unexpected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def violated(trace: Trace) -> tuple[Margin, ...]:
-        return tuple(replace(m, margin=0.5, verdict="violated") for m in bounds(trace))
+        return tuple(replace(m, margin=0.5, verdict=Verdict.VIOLATED) for m in bounds(trace))
 
     bounds = Trace.bounds
     monkeypatch.setattr(Trace, "bounds", violated)

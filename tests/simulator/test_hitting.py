@@ -89,7 +89,7 @@ def test_the_mean_is_taken_before_the_crossing() -> None:
     assert found.T == pytest.approx(8)
 
 
-@pytest.mark.parametrize(("epsilon", "status"), [(1e-3, "not reached"), (9, "before the record")])
+@pytest.mark.parametrize(("epsilon", "status"), [(1e-3, "not-reached"), (9, "before-record")])
 def test_without_a_crossing_there_is_no_time(epsilon: float, status: str) -> None:
     found = hitting_time(TIMES, replicates(16, 0), epsilon)
     assert found.status == status

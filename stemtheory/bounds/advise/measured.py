@@ -17,7 +17,7 @@ import numpy as np
 
 from stemtheory.bounds.advise.offers import advise
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, UsageError, whole
+from stemtheory.runtime import Floats, UsageError, Verdict, whole
 from stemtheory.simulator import Trace, hitting_time, simulate
 
 MOST_WORK = 2 * 10**9
@@ -149,7 +149,7 @@ class Experiment:
         if not np.isfinite(running).all():
             return Measured(reason="a replicate diverged")
         found = hitting_time(times, running, self.epsilon, seed=self.seed)
-        if found.status == "not reached":
+        if found.status == Verdict.NOT_REACHED:
             return Measured(reason=f"epsilon was not reached within the proved T = {way.T}")
         if not found.reached:
             return Measured(reason=f"epsilon is reached before T = {int(times[0])}")

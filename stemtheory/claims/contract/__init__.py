@@ -20,13 +20,13 @@ import numpy as np
 from stemtheory.claims.contract.constants import constant_rows
 from stemtheory.claims.contract.derivatives import derivative_rows
 from stemtheory.claims.contract.estimated import estimated_rows
-from stemtheory.claims.contract.rows import FULL, QUICK, VERDICTS, Row, records, table, text
+from stemtheory.claims.contract.rows import FULL, QUICK, ContractRow, records, table, text
 from stemtheory.claims.contract.statistics import oracle_rows
 from stemtheory.claims.contract.use import use_rows
 from stemtheory.oracles import Problem, load_problem, make_problem, usual_dim
-from stemtheory.runtime import UsageError
+from stemtheory.runtime import UsageError, Verdict
 
-__all__ = ["VERDICTS", "Row", "check_problem", "passed", "records", "table", "text"]
+__all__ = ["ContractRow", "check_problem", "passed", "records", "table", "text"]
 
 
 def check_problem(
@@ -37,7 +37,7 @@ def check_problem(
     quick: bool = False,
     seed: int = 0,
     **dials: Any,
-) -> list[Row]:
+) -> list[ContractRow]:
     """Return the rows of the contract: constants first, then properties.
 
     ``problem`` is a catalogue name, a user's ``package.module:NAME``, an entry, or a problem that
@@ -63,7 +63,7 @@ def check_problem(
     return sorted(rows, key=lambda row: row.group == "property")
 
 
-def _rows(part: str, work: Callable[[], Iterable[Row]]) -> list[Row]:
+def _rows(part: str, work: Callable[[], Iterable[ContractRow]]) -> list[ContractRow]:
     """Return the rows of a part; what the problem itself raises there is a violation of it."""
     try:
         return list(work())
@@ -71,10 +71,10 @@ def _rows(part: str, work: Callable[[], Iterable[Row]]) -> list[Row]:
         raise
     except Exception as error:
         note = f"it raised {type(error).__name__}: {error}"
-        return [Row(f"{part} can be checked", True, None, None, "violated", note)]
+        return [ContractRow(f"{part} can be checked", True, None, None, Verdict.VIOLATED, note)]
 
 
-def passed(rows: list[Row]) -> bool:
+def passed(rows: list[ContractRow]) -> bool:
     """Return whether no row is violated and nothing exact went unattained."""
     return all(row.ok for row in rows)
 

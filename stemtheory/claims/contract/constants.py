@@ -21,9 +21,9 @@ from stemtheory.claims.contract.probes import (
     partners,
     steepness,
 )
-from stemtheory.claims.contract.rows import FULL, Effort, Row, judge
+from stemtheory.claims.contract.rows import FULL, ContractRow, Effort, judge
 from stemtheory.oracles import Constants, Problem, Witness
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
 RTOL = 1e-9  # of exact constants at their witness, and of every "never exceeded"
 ATOL = 1e-12
@@ -31,7 +31,7 @@ ATOL = 1e-12
 
 def constant_rows(
     problem: Problem, rng: np.random.Generator, effort: Effort = FULL
-) -> Iterator[Row]:
+) -> Iterator[ContractRow]:
     """Yield a row per constant: declared, attained at the witness, largest found, verdict."""
     constants = problem.constants()
     witnesses = {w.constant: w for w in problem.witnesses()}
@@ -80,23 +80,23 @@ def _attained(problem: Problem, witness: Witness) -> float:
     return float(problem.value(p[0]))
 
 
-def _f_star_row(constants: Constants, attained: float | None, lowest: float) -> Row:
+def _f_star_row(constants: Constants, attained: float | None, lowest: float) -> ContractRow:
     """Judge f*: nothing lies below it, and an exact one is attained."""
     f_star, exact = constants.f_star, constants.exact.get("f_star")
     slack = RTOL * abs(f_star) + ATOL
     if not lowest >= f_star - slack:
-        verdict = "violated"
+        verdict = Verdict.VIOLATED
     elif exact is not True:
-        verdict = "bound"
+        verdict = Verdict.BOUND
     else:
         met = attained is not None and abs(attained - f_star) <= slack
-        verdict = "exact" if met else "not attained"
-    return Row("f_star", f_star, attained, lowest, verdict, "smallest f found", "constant")
+        verdict = Verdict.EXACT if met else Verdict.NOT_ATTAINED
+    return ContractRow("f_star", f_star, attained, lowest, verdict, "smallest f found", "constant")
 
 
 def _gap_rows(
     problem: Problem, constants: Constants, lowest: float, highest: float
-) -> Iterator[Row]:
+) -> Iterator[ContractRow]:
     """Judge the gap at one start, and its supremum where that is declared finite."""
     start = np.ones(problem.dim)
     there, here = problem.constants(start), float(problem.value(start))
@@ -105,23 +105,24 @@ def _gap_rows(
     exact = there.exact.get("gap") is True
     exceeded = not drop <= there.gap + slack
     met = not exact or abs(here - there.f_star - there.gap) <= slack
-    verdict = "violated" if exceeded else "not attained" if not met else "exact" if exact else ""
+    stated = Verdict.EXACT if exact else Verdict.BOUND
+    verdict = Verdict.VIOLATED if exceeded else stated if met else Verdict.NOT_ATTAINED
     note = "f(1, ..., 1) - f*; largest descent found"
-    yield Row("gap", there.gap, here - there.f_star, drop, verdict or "bound", note, "constant")
+    yield ContractRow("gap", there.gap, here - there.f_star, drop, verdict, note, "constant")
     rise = highest - constants.f_star
     if math.isfinite(constants.gap):
-        verdict = "bound" if rise <= constants.gap * (1 + RTOL) else "violated"
+        verdict = Verdict.BOUND if rise <= constants.gap * (1 + RTOL) else Verdict.VIOLATED
     else:
-        verdict = "unbounded"
-    yield Row("sup gap", constants.gap, None, rise, verdict, "over all starts", "constant")
+        verdict = Verdict.UNBOUNDED
+    yield ContractRow("sup gap", constants.gap, None, rise, verdict, "over all starts", "constant")
 
 
-def _nonconvex_row(problem: Problem, attained: float | None, least: float, L: float) -> Row:
+def _nonconvex_row(problem: Problem, attained: float | None, least: float, L: float) -> ContractRow:
     """Judge convexity: a nonconvex loss has a witness, a convex one curves down nowhere."""
     if problem.nonconvex:
         met = attained is not None and attained < -RTOL * L
-        verdict = "holds" if met else "not attained"
+        verdict = Verdict.HOLDS if met else Verdict.NOT_ATTAINED
     else:
-        verdict = "holds" if least >= -RTOL * L else "violated"
+        verdict = Verdict.HOLDS if least >= -RTOL * L else Verdict.VIOLATED
     note = "curvature at the witness, and the least found"
-    return Row("nonconvex", problem.nonconvex, attained, least, verdict, note, "constant")
+    return ContractRow("nonconvex", problem.nonconvex, attained, least, verdict, note, "constant")

@@ -14,16 +14,16 @@ import numpy as np
 from scipy.integrate import quad_vec
 
 from stemtheory.claims.contract.probes import everyone, size
-from stemtheory.claims.contract.rows import Row, limit
+from stemtheory.claims.contract.rows import ContractRow, limit
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
 STEP = 1e-4  # of the five-point differences: error about STEP^4, rounding about 1e-16/STEP
 TINY = 1e-30  # of the complex step, which has neither
 POINTS = 24
 
 
-def derivative_rows(problem: Problem, rng: np.random.Generator) -> Iterator[Row]:
+def derivative_rows(problem: Problem, rng: np.random.Generator) -> Iterator[ContractRow]:
     """Yield the rows on value and gradient."""
     x = rng.uniform(-4, 4, (POINTS, problem.dim)) * rng.choice([1.0, 0.1, 5.0], (POINTS, 1))
     L = problem.constants().L
@@ -53,7 +53,7 @@ def differences(problem: Problem, x: Floats, direction: complex) -> Floats:
 
 def _complex_row(
     problem: Problem, x: Floats, gradient: Floats, numeric: Floats, scale: Floats
-) -> Row:
+) -> ContractRow:
     """Compare with Im f(x + ih)/h where the value is written in analytic functions."""
     try:
         with warnings.catch_warnings():
@@ -64,7 +64,9 @@ def _complex_row(
         sideways, steps = None, []
     # Cauchy-Riemann: a value with |x| or max(x, y) has another slope along the imaginary axis
     if sideways is None or np.max(np.abs(sideways - numeric) / scale) > 1e-6:
-        return Row("complex step", 1e-12, None, None, "inapplicable", "the value is not analytic")
+        return ContractRow(
+            "complex step", 1e-12, None, None, Verdict.INAPPLICABLE, "the value is not analytic"
+        )
     error = float(np.max(np.abs(np.stack(steps, axis=-1) - gradient) / scale))
     return limit("complex step", 1e-12, error, "against Im f(x + ih)/h, h = 1e-30")
 

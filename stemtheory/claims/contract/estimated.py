@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.contract.probes import everyone, size
-from stemtheory.claims.contract.rows import Row, limit
+from stemtheory.claims.contract.rows import ContractRow, faultless, limit
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, numpy_backend
+from stemtheory.runtime import Floats, Verdict, numpy_backend
 
 POINTS, DIRECTIONS = 3, 4
 # Of central differences: the networks have kinks, and a step so short seldom meets one.
@@ -25,12 +25,14 @@ STEP = 1e-6
 ESTIMATES = ("L", "sigma", "zeta")
 
 
-def estimated_rows(problem: Any, rng: np.random.Generator) -> Iterator[Row]:
+def estimated_rows(problem: Any, rng: np.random.Generator) -> Iterator[ContractRow]:
     """Yield the estimates, and the rows on gradient, workers, oracle, reuse and dtypes."""
     constants = problem.constants()
     for name in ESTIMATES:
         value = getattr(constants, name)
-        yield Row(name, value, None, value, "estimate", "the largest value met", "constant")
+        yield ContractRow(
+            name, value, None, value, Verdict.ESTIMATE, "the largest value met", "constant"
+        )
     x = np.stack([problem.start(seed) for seed in range(POINTS)])
     yield limit("f_star", 0.0, max(0.0, -float(problem.value(x).min())), "f is never below 0")
     gradient = problem.full_gradient(x)
@@ -56,7 +58,7 @@ def _slope_error(problem: Problem, x: Floats, gradient: Floats, rng: np.random.G
     return float(np.median(errors, axis=0).max())
 
 
-def _oracle_rows(problem: Any, x: Floats, workers: Floats, scale: float) -> Iterator[Row]:
+def _oracle_rows(problem: Any, x: Floats, workers: Floats, scale: float) -> Iterator[ContractRow]:
     """Compare the mean and the variance over all samples with what the problem says of them."""
     here = everyone(x, problem.K)
     singles = np.stack(
@@ -75,7 +77,7 @@ def _oracle_rows(problem: Any, x: Floats, workers: Floats, scale: float) -> Iter
     yield limit("batch", 1e-12, error, "a minibatch is the mean of its samples")
 
 
-def _use_rows(problem: Any, x: Floats, rng: np.random.Generator) -> Iterator[Row]:
+def _use_rows(problem: Any, x: Floats, rng: np.random.Generator) -> Iterator[ContractRow]:
     """Check that a minibatch serves two points unchanged, and that float32 stays float32."""
     lists = problem.draw(rng, (), 3, np.dtype(np.float64))
     kept, here, there = lists.copy(), everyone(x[0], problem.K), everyone(x[1], problem.K)
@@ -88,8 +90,7 @@ def _use_rows(problem: Any, x: Floats, rng: np.random.Generator) -> Iterator[Row
         np.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(batch, shared, strict=True)
     )
     fault = "" if same and np.array_equal(kept, lists) else "gathered and listed samples differ"
-    note = fault or "one minibatch at two points"
-    yield Row("reuse", True, None, None, "violated" if fault else "holds", note)
+    yield faultless("reuse", fault, "one minibatch at two points")
     single = problem.place(numpy_backend("contract"), np.dtype(np.float32))
     point = x[0].astype(np.float32)
     found = (
@@ -97,6 +98,6 @@ def _use_rows(problem: Any, x: Floats, rng: np.random.Generator) -> Iterator[Row
         single.full_gradient(point),
         single.combine(everyone(point, problem.K), lists),
     )
-    fault = ", ".join(v.dtype.name for v in found if v.dtype != np.float32)
-    note = f"float32 came back as {fault}" if fault else "float32 stays float32"
-    yield Row("dtype", True, None, None, "violated" if fault else "holds", note)
+    wrong = ", ".join(v.dtype.name for v in found if v.dtype != np.float32)
+    fault = f"float32 came back as {wrong}" if wrong else ""
+    yield faultless("dtype", fault, "float32 stays float32")

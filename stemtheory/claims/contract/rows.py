@@ -7,18 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stemtheory.oracles import Exactness
-
-VERDICTS = {
-    "exact": "attained at the witness and nowhere exceeded",
-    "bound": "an upper bound (for f_star a lower one), nowhere exceeded",
-    "unbounded": "declared infinite",
-    "holds": "the property holds",
-    "estimate": "the largest value met; it bounds nothing",
-    "inapplicable": "there is nothing to check",
-    "violated": "exceeded, or the property fails",
-    "not attained": "declared exact, but no witness attains it",
-}
-FAILURES = ("violated", "not attained")
+from stemtheory.runtime import Verdict
 
 
 class Effort(NamedTuple):
@@ -33,21 +22,21 @@ FULL = Effort(points=256, climbs=3, draws=4096)
 QUICK = Effort(points=64, climbs=1, draws=1024)
 
 
-class Row(NamedTuple):
+class ContractRow(NamedTuple):
     """A constant or a property. For a property ``declared`` is the limit of what is measured."""
 
     constant: str
     declared: float | bool
     attained: float | None
     largest: float | None
-    verdict: str
+    verdict: Verdict
     note: str = ""
     group: str = "property"
 
     @property
     def ok(self) -> bool:
         """Whether the verdict is not a failure."""
-        return self.verdict not in FAILURES
+        return not self.verdict.failed
 
 
 def judge(
@@ -57,7 +46,7 @@ def judge(
     attained: float | None,
     found: float,
     rtol: float = 1e-9,
-) -> Row:
+) -> ContractRow:
     """Return the row of a constant >= 0 that nothing may exceed; NaN exceeds.
 
     A constant that is exact and not zero needs a witness that attains it to ``rtol``.
@@ -65,26 +54,33 @@ def judge(
     slack = rtol * abs(declared) + 1e-12
     note = ""
     if exact == "unbounded":
-        verdict = "unbounded" if declared == math.inf else "violated"
+        verdict = Verdict.UNBOUNDED if declared == math.inf else Verdict.VIOLATED
         note = "" if declared == math.inf else "unbounded, but a finite number is declared"
     elif not 0 <= found <= declared + slack:
-        verdict, note = "violated", f"exceeded by {found - declared:.3g}"
+        verdict, note = Verdict.VIOLATED, f"exceeded by {found - declared:.3g}"
     elif exact is not True:
-        verdict = "bound"
+        verdict = Verdict.BOUND
     elif declared == 0 or (attained is not None and abs(attained - declared) <= slack):
-        verdict = "exact"
+        verdict = Verdict.EXACT
     else:
-        verdict = "not attained"
+        verdict = Verdict.NOT_ATTAINED
         note = "no witness" if attained is None else f"off by {attained - declared:.3g}"
-    return Row(name, declared, attained, found, verdict, note, "constant")
+    return ContractRow(name, declared, attained, found, verdict, note, "constant")
 
 
-def limit(name: str, bound: float, worst: float, note: str) -> Row:
+def limit(name: str, bound: float, worst: float, note: str) -> ContractRow:
     """Return the row of a property measured by an error that must not exceed ``bound``."""
-    return Row(name, bound, None, worst, "holds" if worst <= bound else "violated", note)
+    verdict = Verdict.HOLDS if worst <= bound else Verdict.VIOLATED
+    return ContractRow(name, bound, None, worst, verdict, note)
 
 
-def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+def faultless(name: str, fault: str, note: str) -> ContractRow:
+    """Return the row of a property that is kept if ``fault`` is an empty text."""
+    verdict = Verdict.VIOLATED if fault else Verdict.HOLDS
+    return ContractRow(name, True, None, None, verdict, fault or note)
+
+
+def table(rows: Sequence[ContractRow]) -> list[tuple[str, ...]]:
     """Return the rows as text, heading first: constant, declared, attained, largest, verdict."""
     head = ("constant", "declared", "attained", "largest found", "verdict", "note")
     body = [
@@ -94,7 +90,7 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     return [head, *body]
 
 
-def records(rows: Sequence[Row]) -> list[dict[str, object]]:
+def records(rows: Sequence[ContractRow]) -> list[dict[str, object]]:
     """Return the rows as JSON-ready values: null for what is not finite."""
 
     def plain(value: float | bool | None) -> float | bool | None:
@@ -114,7 +110,7 @@ def records(rows: Sequence[Row]) -> list[dict[str, object]]:
     ]
 
 
-def text(rows: Sequence[Row]) -> str:
+def text(rows: Sequence[ContractRow]) -> str:
     """Return the table in aligned columns, ready to print."""
     lines = table(rows)
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]

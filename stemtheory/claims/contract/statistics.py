@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stemtheory.claims.contract.probes import everyone, size
-from stemtheory.claims.contract.rows import FULL, Effort, Row
+from stemtheory.claims.contract.rows import FULL, ContractRow, Effort
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
 Z_LIMIT = 6.5
 P_LIMIT = 1e-9
@@ -34,18 +34,22 @@ def z_scores(samples: Floats, expected: Floats, scale: float) -> Floats:
     return z
 
 
-def oracle_rows(problem: Problem, rng: np.random.Generator, effort: Effort = FULL) -> Iterator[Row]:
+def oracle_rows(
+    problem: Problem, rng: np.random.Generator, effort: Effort = FULL
+) -> Iterator[ContractRow]:
     """Yield a row per statistical property: the limit of its z-scores and the largest of them."""
     points = [rng.standard_normal(problem.dim), 30 * rng.standard_normal(problem.dim)]
     points += [w.points[0] for w in problem.witnesses() if w.constant in ("sigma", "L")]
     scores = oracle_scores(problem, np.stack(points), rng, effort.draws)
     for name, score in scores.items():
         ok = score <= Z_LIMIT
-        yield Row(name, Z_LIMIT, None, score, "holds" if ok else "violated", _NOTES[name])
+        yield ContractRow(
+            name, Z_LIMIT, None, score, Verdict.HOLDS if ok else Verdict.VIOLATED, _NOTES[name]
+        )
     p = min(law_p_value(problem, x, rng, effort.draws) for x in points[:2])
-    verdict = "holds" if p >= P_LIMIT else "violated"
+    verdict = Verdict.HOLDS if p >= P_LIMIT else Verdict.VIOLATED
     note = "a batch of b has the law of the mean of b samples: Kolmogorov-Smirnov, p-value"
-    yield Row("batch law", P_LIMIT, None, p, verdict, note)
+    yield ContractRow("batch law", P_LIMIT, None, p, verdict, note)
 
 
 def oracle_scores(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.contract.probes import FAR, everyone
-from stemtheory.claims.contract.rows import Row
+from stemtheory.claims.contract.rows import ContractRow, faultless
 from stemtheory.oracles import Problem
 from stemtheory.runtime import UsageError, numpy_backend
 from stemtheory.simulator import simulate
@@ -19,17 +19,15 @@ from stemtheory.simulator import simulate
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-def use_rows(problem: Problem) -> Iterator[Row]:
+def use_rows(problem: Problem) -> Iterator[ContractRow]:
     """Yield the rows on reuse, dtypes, far points and a short run."""
-    yield _row("reuse", _reuse_fault(problem), "an evaluation serves any minibatch, unchanged")
-    faults = [dtype_fault(problem, dtype) for dtype in FLOATS]
-    yield _row("dtype", "; ".join(filter(None, faults)), "float64 and float32 stay what they are")
-    yield _row("far points", _far_fault(problem), "finite at 1e6 in float32")
-    yield _row("run", _run_fault(problem), "eight iterations of STEM stay finite in both dtypes")
-
-
-def _row(name: str, fault: str, note: str) -> Row:
-    return Row(name, True, None, None, "violated" if fault else "holds", fault or note)
+    note = "an evaluation serves any minibatch, unchanged"
+    yield faultless("reuse", _reuse_fault(problem), note)
+    faults = filter(None, (dtype_fault(problem, dtype) for dtype in FLOATS))
+    yield faultless("dtype", "; ".join(faults), "float64 and float32 stay what they are")
+    yield faultless("far points", _far_fault(problem), "finite at 1e6 in float32")
+    note = "eight iterations of STEM stay finite in both dtypes"
+    yield faultless("run", _run_fault(problem), note)
 
 
 def _stream() -> np.random.Generator:

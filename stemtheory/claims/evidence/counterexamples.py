@@ -14,55 +14,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stemtheory.algorithms import Costs, Stem, StemState, Step
-from stemtheory.claims.base import Case, dials
+from stemtheory.claims.base import Case, dials, noiseless, quadratic
 from stemtheory.oracles import Problem
 
 # literal: the own points differ at t = tbar_s, where dbar happens to be almost zero.
-DRIFTED = Case(
-    "quadratic",
-    K=2,
-    dim=1,
-    b=1,
-    I=8,
-    rounds=2,
-    dials=dials(h=0.1, het_frequency=0.85, het_phase=math.pi / 4, zeta=2.0, sigma=0.0),
-    x1=0.0019091,
-    replicates=1,
-)
+TURNED: dict[str, Any] = {"h": 0.1, "het_frequency": 0.85, "het_phase": math.pi / 4}
+DRIFTED = noiseless(2, 1, 8, 2, x1=0.0019091, zeta=2.0, **TURNED)
 
 
 def tilted(reading: str, I: int) -> Case:
     """Return low but steep noise on tilted workers: the jump costs more than the lemma allows."""
-    smoothness = math.sqrt(1 - 0.25**2)
-    return Case(
-        "quadratic",
-        K=2,
-        dim=1,
-        b=1,
-        I=I,
-        rounds=2,
-        dials=dials(
-            h=0.25, zeta=2.0, heterogeneity="tilt", sigma=1e-4, noise_smoothness=smoothness
-        ),
-        reading=reading,
-        x1=0.0,
-    )
+    own: dict[str, Any] = {"h": 0.25, "sigma": 1e-4, "noise_smoothness": math.sqrt(1 - 0.25**2)}
+    return quadratic(2, 1, I, 2, x1=0.0, reading=reading, zeta=2.0, heterogeneity="tilt", **own)
 
 
 def opposed(K: int, b: float, I: int, rounds: int = 1) -> Case:
     """Return opposite curvatures without noise, where overwriting the own point adds a bias."""
-    return Case(
-        "quadratic",
-        K=K,
-        dim=1,
-        b=b,
-        I=I,
-        rounds=rounds,
-        dials=dials(h=0.02, het_frequency=0.9, zeta=2.0, sigma=0.0),
-        reading="overwrite",
-        x1=0.5,
-        replicates=1,
-    )
+    own: dict[str, Any] = {"h": 0.02, "het_frequency": 0.9, "zeta": 2.0}
+    return noiseless(K, b, I, rounds, x1=0.5, reading="overwrite", **own)
 
 
 # overwrite with a little noise, so that the bias can be seen in expectation.
@@ -77,31 +46,11 @@ OPPOSED_NOISY = replace(
 
 def far(I: int) -> Case:
     """Return f^k = x^2/2 +- x from the optimum, literal: drift reappears one step into a round."""
-    return Case(
-        "quadratic",
-        K=2,
-        dim=1,
-        b=1,
-        I=I,
-        rounds=2,
-        dials=dials(h=1.0, zeta=2.0, heterogeneity="tilt", sigma=0.0),
-        x1=0.0,
-        replicates=1,
-    )
+    return noiseless(2, 1, I, 2, x1=0.0, h=1.0, zeta=2.0, heterogeneity="tilt")
 
 
 # An exact start at the optimum: all that moves is the noise, so the terms in sigma must carry it.
-QUIET = Case(
-    "quadratic",
-    K=2,
-    dim=2,
-    b=1,
-    I=2,
-    rounds=2,
-    dials=dials(noise="additive", sigma=0.5, zeta=0.0),
-    B=1e12,
-    x1=0.0,
-)
+QUIET = quadratic(2, 1, 2, 2, dim=2, B=1e12, x1=0.0, noise="additive", sigma=0.5, zeta=0.0)
 
 
 def overwritten(case: Any) -> Any:

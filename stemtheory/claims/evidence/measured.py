@@ -10,7 +10,7 @@ import numpy as np
 
 from stemtheory.bounds import BOUNDS, Premise, Setting
 from stemtheory.claims.base import Case, Compare, Comparison
-from stemtheory.claims.evidence.path import setting_of
+from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.runtime import UsageError
 from stemtheory.simulator import simulate
 

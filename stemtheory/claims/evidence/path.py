@@ -21,125 +21,27 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms import Algorithm, Stem, Step, mean_over_workers
-from stemtheory.bounds import Setting
+from stemtheory.algorithms import Algorithm, Stem, mean_over_workers
 from stemtheory.claims.base import Case
-from stemtheory.oracles import Problem
+from stemtheory.claims.evidence.recorded import Recorded, schedule_of, square, visits
 from stemtheory.runtime import Floats, UsageError
-from stemtheory.schedules import Schedule
-from stemtheory.simulator import gaussian_draw, walk
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Shifted:
-    """A schedule whose clock starts at ``clock``: eta_t is the base's eta_{t + clock}."""
+class Path(Recorded):
+    """A recorded run of STEM; see the module for the letters. Arrays are [T + 2, R, K, dim]."""
 
-    base: Schedule
-    clock: float
-
-    @property
-    def name(self) -> str:
-        """The base's name."""
-        return self.base.name
-
-    def eta(self, t: Any) -> Floats:
-        """Return eta_{t + clock}."""
-        return self.base.eta(np.asarray(t, dtype=np.float64) + self.clock)
-
-    def momentum(self, t: Any) -> Floats:
-        """Return a_{t + clock}."""
-        return self.base.momentum(np.asarray(t, dtype=np.float64) + self.clock)
-
-    def parameters(self) -> dict[str, float]:
-        """Return the base's parameters and the clock."""
-        return {**self.base.parameters(), "clock": self.clock}
-
-
-def setting_of(case: Case) -> Setting:
-    """Return the sizes and constants that the bounds take."""
-    run = case.run
-    c = run.problem.load().constants(run.start)
-    return Setting(
-        T=run.sizes.T,
-        K=run.problem.K,
-        b=run.sizes.b,
-        I=run.sizes.I,
-        B=run.sizes.B,
-        L=c.L,
-        sigma=c.sigma,
-        zeta=c.zeta,
-        gap=c.gap,
-        sync_batch=case.sync_batch,
-    )
-
-
-def schedule_of(case: Case) -> Schedule:
-    """Return the schedule of a case, with its clock."""
-    steps = case.run.steps
-    return Shifted(steps, case.clock) if case.clock else steps
-
-
-@dataclass(frozen=True)
-class Path:
-    """A recorded run; see the module for the letters. Arrays are [T + 2, R, K, dim]."""
-
-    case: Case
-    problem: Problem
     algorithm: Algorithm
     eta: Floats
     a: Floats
-    p: Floats
     fresh: Floats
     stale: Floats
-    d: Floats
     local_d: Floats
-
-    @property
-    def T(self) -> int:
-        """Iterations; d and x exist up to T + 1."""
-        return self.case.T
-
-    @cached_property
-    def setting(self) -> Setting:
-        """The sizes and constants."""
-        return setting_of(self.case)
-
-    @cached_property
-    def xbar(self) -> Floats:
-        """xbar_t, shape [T + 2, R, dim]."""
-        return np.asarray(mean_over_workers(self.p))
-
-    @cached_property
-    def dbar(self) -> Floats:
-        """dbar_t, shape [T + 2, R, dim]."""
-        return np.asarray(mean_over_workers(self.d))
-
-    @cached_property
-    def g(self) -> Floats:
-        """grad f^(k)(x_t^(k)), shape [T + 2, R, K, dim]."""
-        return np.asarray(self.problem.gradient(self.p))
-
-    @cached_property
-    def G(self) -> Floats:
-        """grad f(xbar_t), shape [T + 2, R, dim]."""
-        return np.asarray(self.problem.full_gradient(self.xbar))
-
-    @cached_property
-    def f(self) -> Floats:
-        """f(xbar_t), shape [T + 2, R]."""
-        return np.asarray(self.problem.value(self.xbar))
 
     @cached_property
     def ebar(self) -> Floats:
         """ebar_t = dbar_t - (1/K) sum_k grad f^(k)(x_t^(k)), shape [T + 2, R, dim]."""
-        return np.asarray(self.dbar - mean_over_workers(self.g))
-
-    @cached_property
-    def X(self) -> Floats:
-        """X_t = sum_k ||x_t^(k) - xbar_t||^2, shape [T + 2, R]."""
-        return np.asarray(square(self.p - self.xbar[..., None, :]).sum(axis=-1))
+        return np.asarray(self.dbar - self.gbar)
 
     @cached_property
     def Dl(self) -> Floats:
@@ -211,11 +113,6 @@ class Path:
             found[t] = square(m).sum(axis=-1) + (1 - 1 / K) * noise
         return found
 
-    @property
-    def t(self) -> Any:
-        """1..T as an array."""
-        return np.arange(1, self.T + 1)
-
     def base(self, t: Any) -> Any:
         """Return tbar_{s-1}, the start of the round that contains t: [tbar_{s-1}, tbar_s - 1]."""
         I = self.case.I
@@ -232,11 +129,6 @@ class Path:
         start = (t % I == 1 % I) & (t > I)
         hit = {"end": end, "start": start, "either": end | start}[at] & (I > 1)
         return np.where(hit, "sync", "off-sync")
-
-
-def square(x: Any) -> Floats:
-    """Return ||x||^2 over the last axis."""
-    return np.asarray((x * x).sum(axis=-1))
 
 
 @lru_cache(maxsize=512)
@@ -258,43 +150,22 @@ def record(case: Case) -> Path:
 
 def play(case: Case, algorithm: Algorithm) -> Path:
     """Return the run of a case by a given (for instance a broken) algorithm; not cached."""
-    problem, schedule = case.run.problem.load(), schedule_of(case)
+    schedule, times = schedule_of(case), np.arange(case.T + 2, dtype=float)
     shape = (case.T + 2, case.replicates, case.K, case.dim)
     p, fresh, stale, d, local_d = (np.full(shape, np.nan) for _ in range(5))
-    visits = walk(
-        problem,
-        algorithm,
-        schedule,
-        T=case.T,
-        I=case.I,
-        x1=np.asarray(case.x1, float),
-        draw=gaussian_draw(problem, case.seed, case.replicates),
-        b=case.b,
-        B=case.B,
-        replicates=case.replicates,
-    )
-    for v in visits:
+    for v in visits(case, algorithm):
         t = v.step.t
         if t == 1:
             p[1] = fresh[1] = v.before.x
             d[1] = local_d[1] = v.before.d
-        _keep(case, v.step, v, p, fresh, stale, d, local_d)
-    times = np.arange(case.T + 2, dtype=float)
+        fresh[t + 1], local_d[t + 1], d[t + 1] = v.local.x, v.local.d, v.after.d
+        # what x_{t+1} is, and what was subtracted from its gradient, is the reading's to say
+        reading = case.reading if v.step.synchronises else ""
+        p[t + 1] = v.after.x if reading == "overwrite" else v.local.x
+        stale[t + 1] = p[t]
+        if reading == "average-both":
+            stale[t + 1] = mean_over_workers(p[t])[:, None, :]
     a = np.full(case.T + 2, np.nan)
     a[2:] = schedule.momentum(times[2:])
-    return Path(
-        case, problem, algorithm, np.asarray(schedule.eta(times)), a, p, fresh, stale, d, local_d
-    )
-
-
-def _keep(
-    case: Case, step: Step, v: Any, p: Any, fresh: Any, stale: Any, d: Any, local_d: Any
-) -> None:
-    """Store iteration t's x_{t+1} and d_{t+1} as the reading defines them."""
-    t = step.t
-    fresh[t + 1], local_d[t + 1], d[t + 1] = v.local.x, v.local.d, v.after.d
-    overwritten = step.synchronises and case.reading == "overwrite"
-    p[t + 1] = v.after.x if overwritten else v.local.x
-    stale[t + 1] = p[t]
-    if step.synchronises and case.reading == "average-both":
-        stale[t + 1] = mean_over_workers(p[t])[:, None, :]
+    eta, problem = np.asarray(schedule.eta(times)), case.run.problem.load()
+    return Path(case, problem, p, d, algorithm, eta, a, fresh, stale, local_d)

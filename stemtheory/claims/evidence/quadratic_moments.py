@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from stemtheory.claims.base import Case
-from stemtheory.claims.evidence.path import setting_of
+from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.runtime import Floats
 from stemtheory.schedules import Theorem
 

@@ -11,42 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.bounds import BOUNDS, Premise, Setting, whole_rounds
-from stemtheory.claims.base import Case, Compare, Comparison, dials
+from stemtheory.bounds import BOUNDS, REPAIRED, REPAIRED_LAM, Premise, Setting, whole_rounds
+from stemtheory.claims.base import Case, Compare, Comparison, dials, noiseless, quadratic, resting
 from stemtheory.claims.evidence.measured import Terms, against
-from stemtheory.claims.evidence.path import setting_of
 from stemtheory.claims.evidence.quadratic_moments import average_grad_sq, is_exact
-from stemtheory.claims.repaired.coefficients import PARTS, Part
+from stemtheory.claims.evidence.recorded import setting_of
+from stemtheory.claims.repaired.coefficients import ELEMENTARY_A, ELEMENTARY_D
 
 Coefficients = Callable[[Setting], tuple[float, float]]
 
 # All workers equal, one first sample, a start at the minimum: the run is the slow forgetting of
 # the first error, and the bound's constant 240 is sharp within 6.7 % as b K I grows.
-FIRST_SAMPLE = Case(
-    "quadratic",
-    K=1,
-    dim=1,
-    b=1000,
-    I=2,
-    rounds=80_000,
-    dials=dials(h=1.0, sigma=1.0, zeta=0.0, noise="additive"),
-    B=1.0,
-    x1=0.0,
-)
+FIRST_SAMPLE = resting(1, 1000, 2, 80_000, B=1.0)
 # The same with an almost exact start: the run is its noise, and the term in sigma must carry it.
 NOISE_ALONE = replace(FIRST_SAMPLE, b=1, I=4, rounds=10_000, B=1e12)
 # Workers whose curvature and gradient are correlated: overwriting the own point biases dbar.
-CORRELATED = Case(
-    "quadratic",
-    K=4,
-    dim=1,
-    b=4,
-    I=4,
-    rounds=1000,
-    dials=dials(h=0.3, L=1.0, zeta=2.0, sigma=0.0, het_phase=0.8),
-    x1=0.0,
-    replicates=2,
-)
+TURNED: dict[str, Any] = {"h": 0.3, "L": 1.0, "zeta": 2.0, "het_phase": 0.8}
+CORRELATED = noiseless(4, 4, 4, 1000, x1=0.0, replicates=2, **TURNED)
 
 
 def run_cases(level: str) -> tuple[Case, ...]:
@@ -58,7 +39,7 @@ def run_cases(level: str) -> tuple[Case, ...]:
         Case("geman_mcclure", 4, 2, 2, 4, rounds, plain, replicates=R),
         Case("quadratic", 2, 2, 1, 4, rounds, plain, replicates=R, sync_batch=3),
         Case("quadratic", 3, 2, 2.5, 8, rounds // 2, plain, replicates=R),
-        Case("quadratic", 1, 2, 1, 2, rounds, dials(sigma=0.2, zeta=0.0), replicates=R),
+        quadratic(1, 1, 2, rounds, dim=2, replicates=R, sigma=0.2, zeta=0.0),
         CORRELATED,
         FIRST_SAMPLE,
         replace(FIRST_SAMPLE, b=10, I=2000, rounds=200_000),
@@ -66,19 +47,15 @@ def run_cases(level: str) -> tuple[Case, ...]:
     )
 
 
-def coefficients(part: Part) -> Coefficients:
+def coefficients(part: str) -> Coefficients:
     """Return (A_s, A_z) of a part of the theorem as a function of the sizes."""
-    constant, slope = part.A_z
-    return lambda s: (
-        float(part.A_s),
-        float(constant) + float(slope) * s.I / s.sync_batch,
-    )
+    return lambda s: REPAIRED[part].at(s.I, s.sync_batch)
 
 
 def elementary(s: Setting) -> tuple[float, float]:
     """Return (A_s, A_z) of the elementary chain, 2 <= I <= 318."""
-    drift = 0.004 + s.I / 32
-    return 1 / 32 + 0.0910 * drift / s.b, 0.1820 * drift
+    A, drift = float(ELEMENTARY_A), float(ELEMENTARY_D) + s.I / 32
+    return 1 / 32 + A * drift / s.b, 2 * A * drift
 
 
 def beside(lam: float, A: Coefficients, noise: float = 1.0) -> Compare:
@@ -89,15 +66,15 @@ def beside(lam: float, A: Coefficients, noise: float = 1.0) -> Compare:
     The terms are those of the bound `stem-repaired`, whose lam is 240 and whose A is part (a)'s.
     ``noise`` is a factor on A_s, for mutants.
     """
-    own_s, own_z = PARTS["a"].A_s, coefficients(PARTS["a"])
+    own = coefficients("a")
 
     def value(terms: Terms, s: Setting) -> float:
-        A_s, A_z = A(s)
+        (A_s, A_z), (own_s, own_z) = A(s), own(s)
         return (
             terms["gap"]
-            + terms["initial_batch"] * 240 / lam
-            + terms["variance"] * noise * A_s / float(own_s)
-            + terms["heterogeneity"] * A_z / own_z(s)[1]
+            + terms["initial_batch"] * REPAIRED_LAM / lam
+            + terms["variance"] * noise * A_s / own_s
+            + terms["heterogeneity"] * A_z / own_z
         )
 
     simulated = against("stem-repaired", value)

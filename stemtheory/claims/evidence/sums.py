@@ -11,7 +11,8 @@ import numpy as np
 
 from stemtheory.bounds import Premise
 from stemtheory.claims.base import Case
-from stemtheory.claims.evidence.path import EPS, Path, square
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.runtime import Floats
 
 

@@ -7,19 +7,19 @@ Def: StationaryPt, Def: ComputationComplexity, Def: CommunicationComplexity.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from stemtheory.algorithms import mean_over_workers
 from stemtheory.bounds import Premise
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
-from stemtheory.claims.evidence.path import EPS, Path, record, square
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
+from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.panel import path_cases
 from stemtheory.runtime import Floats
 from stemtheory.simulator import gaussian_draw
 
-SECTION = "assumptions"
 FAR = 50.0  # the points of a run are few and close: look this many times farther out, too
 
 
@@ -35,21 +35,18 @@ def _pairs(path: Path) -> tuple[Floats, Floats]:
     return x, np.roll(x, 1, axis=0)
 
 
-def mean_squared_smoothness(path: Path) -> Comparison:
-    """E||g(x; xi) - g(y; xi)||^2 = ||grad diff||^2 + E||noise diff||^2 <= L^2 ||x - y||^2."""
-    x, y = _pairs(path)
-    change = path.problem.gradient(x) - path.problem.gradient(y)
-    left = square(change) + path.problem.noise_change(x, y)
-    floor = 64 * EPS * (square(x) + square(y) + 1)
-    return Comparison(left, path.setting.L**2 * square(x - y), floor=floor)
-
-
-def smoothness(path: Path) -> Comparison:
-    """||grad f^(k)(x) - grad f^(k)(y)||^2 <= L^2 ||x - y||^2 without the noise."""
+def smoothness(path: Path, noise: float = 0.0) -> Comparison:
+    """||grad f^(k)(x) - grad f^(k)(y)||^2 <= L^2 ||x - y||^2, without or with the noise."""
     x, y = _pairs(path)
     left = square(path.problem.gradient(x) - path.problem.gradient(y))
+    left = left + noise * path.problem.noise_change(x, y)
     floor = 64 * EPS * (square(x) + square(y) + 1)
     return Comparison(left, path.setting.L**2 * square(x - y), floor=floor)
+
+
+def mean_squared_smoothness(path: Path, declared: float = 1.0) -> Comparison:
+    """E||g(x; xi) - g(y; xi)||^2 = ||grad diff||^2 + E||noise diff||^2 <= L^2 ||x - y||^2."""
+    return smoothness(path, noise=1.0).scaled(declared**2)
 
 
 def unbiased(case: Case, shrink: float = 1.0) -> Comparison:
@@ -63,23 +60,23 @@ def unbiased(case: Case, shrink: float = 1.0) -> Comparison:
     return Comparison(g.mean(axis=0), gradient, spread=spread, dof=R - 1, two_sided=True)
 
 
-def bounded_variance(path: Path) -> Comparison:
+def bounded_variance(path: Path, declared: float = 1.0) -> Comparison:
     """E||g(x; xi) - grad f^(k)(x)||^2 <= sigma^2."""
     left = path.problem.noise_variance(_points(path))
-    return Comparison(left, np.full(left.shape, path.setting.sigma**2), floor=EPS)
+    return Comparison(left, np.full(left.shape, path.setting.sigma**2 * declared**2), floor=EPS)
 
 
-def inter_worker(path: Path) -> Comparison:
+def inter_worker(path: Path, declared: float = 1.0) -> Comparison:
     """max over pairs of ||grad f^(k)(x) - grad f^(l)(x)||^2 <= zeta^2, at common points."""
     g = _common(path)
     pairs = square(g[..., :, None, :] - g[..., None, :, :]).max(axis=(-1, -2))
-    return Comparison(pairs, np.full(pairs.shape, path.setting.zeta**2), floor=_floor(g))
+    right = np.full(pairs.shape, path.setting.zeta**2 * declared**2)
+    return Comparison(pairs, right, floor=_floor(g))
 
 
 def alike(path: Path) -> Comparison:
     """Workers that draw from one distribution have equal gradients: zeta = 0."""
-    c = inter_worker(path)
-    return Comparison(c.left, np.zeros(np.shape(c.left)), floor=c.floor)
+    return inter_worker(path, declared=0.0)
 
 
 def inter_worker_mean(path: Path) -> Comparison:
@@ -108,61 +105,30 @@ def is_alike(case: Case) -> bool:
     return bool(dict(case.dials).get("zeta", 1.0) == 0.0)
 
 
-def _alike(level: str) -> tuple[Case, ...]:
-    return tuple(c for c in path_cases(level) if is_alike(c))
-
-
 def _unlike(level: str) -> tuple[Case, ...]:
-    return tuple(c for c in path_cases(level) if dict(c.dials).get("zeta", 1.0) > 0.0)
+    return tuple(c for c in path_cases(level) if not is_alike(c))
 
 
 def _with_zeta(case: Case) -> Case:
     return replace(case, K=max(case.K, 2), dials=dials(**{**dict(case.dials), "zeta": 1.0}))
 
 
-def _declare(name: str, factor: float) -> Mutant:
-    """Return a mutant that declares one constant ``factor`` times too small."""
-    compare: Any = {
-        "L": mean_squared_smoothness,
-        "sigma": bounded_variance,
-        "zeta": inter_worker,
-    }[name]
-    return Mutant(
-        f"{name} declared {1 / factor:g} times too small",
-        compare=lambda path: compare(path).scaled(factor**2),
-    )
-
-
-def _definition(name: str, label: str, statement: str, formula: str, reason: str) -> Claim:
-    return Claim(
-        id=name,
-        label=label,
-        section=SECTION,
-        kind="not-checkable",
-        statement=statement,
-        formula=formula,
-        reason=reason,
-    )
-
-
 SMOOTH, NOISE = "Ass: Lip_Smoothness", "Ass: Unbiased_Var_Grad"
 
+pathwise = partial(Claim, label=NOISE, kind="pathwise")
+definition = partial(Claim, kind="not-checkable")
 CLAIMS = (
-    Claim(
+    pathwise(
         id="A1",
         label=SMOOTH,
-        section=SECTION,
-        kind="pathwise",
         statement="The stochastic gradients are mean-squared Lipschitz with constant L.",
         formula=r"E\|\nabla f^{(k)}(x;\xi)-\nabla f^{(k)}(y;\xi)\|^2 \leq L^2 \|x-y\|^2",
         compare=mean_squared_smoothness,
-        mutants=(SCALED, _declare("L", 0.25)),
+        mutants=(SCALED, wrong("L declared 4 times too small", declared=0.25)),
     ),
-    Claim(
+    pathwise(
         id="A1p",
         label=SMOOTH,
-        section=SECTION,
-        kind="pathwise",
         statement="So every f^(k) is L-smooth (Jensen).",
         formula=r"\|\nabla f^{(k)}(x)-\nabla f^{(k)}(y)\| \leq L \|x-y\|",
         compare=smoothness,
@@ -171,79 +137,66 @@ CLAIMS = (
     Claim(
         id="A2i",
         label=NOISE,
-        section=SECTION,
         kind="expectation",
         statement="The stochastic gradients are unbiased.",
         formula=r"E[\nabla f^{(k)}(x;\xi)] = \nabla f^{(k)}(x)",
         compare=unbiased,
         cases=_noisy,
-        mutants=(Mutant("a clipped oracle", compare=lambda case: unbiased(case, 0.5)),),
+        mutants=(wrong("a clipped oracle", shrink=0.5),),
     ),
-    Claim(
+    pathwise(
         id="A2ii",
-        label=NOISE,
-        section=SECTION,
-        kind="pathwise",
         statement="The intra-node variance is at most sigma^2.",
         formula=r"E\|\nabla f^{(k)}(x;\xi)-\nabla f^{(k)}(x)\|^2 \leq \sigma^2",
         compare=bounded_variance,
         cases=_noisy,
-        mutants=(SCALED, _declare("sigma", 0.9)),
+        mutants=(SCALED, wrong("sigma declared 1.11111 times too small", declared=0.9)),
     ),
-    Claim(
+    pathwise(
         id="A2iii",
-        label=NOISE,
-        section=SECTION,
-        kind="pathwise",
         statement="The gradients of two workers differ by at most zeta, at every x.",
         formula=r"\|\nabla f^{(k)}(x)-\nabla f^{(l)}(x)\|^2 \leq \zeta^2",
         compare=inter_worker,
         cases=_unlike,
-        mutants=(SCALED, _declare("zeta", 0.9)),
+        mutants=(SCALED, wrong("zeta declared 1.11111 times too small", declared=0.9)),
         reason="It must hold on all of R^d: workers with different Hessians have zeta = infinity.",
     ),
-    Claim(
+    pathwise(
         id="A2p",
-        label=NOISE,
-        section=SECTION,
-        kind="pathwise",
         statement="Identical distributions give zeta = 0.",
         formula=r"\mathcal{D}^{(k)}=\mathcal{D}^{(l)} \Rightarrow \zeta = 0",
         compare=alike,
-        cases=_alike,
+        cases=lambda level: tuple(filter(is_alike, path_cases(level))),
         premises=lambda case: (Premise("one distribution", is_alike(case)),),
         mutants=(Mutant("workers that differ", change=_with_zeta),),
     ),
-    Claim(
+    pathwise(
         id="A2pp",
-        label=NOISE,
-        section=SECTION,
-        kind="pathwise",
         statement="The spread of the workers' gradients is at most K zeta^2.",
         formula=r"\sum_k \|\nabla f^{(k)}(x)-\nabla f(x)\|^2 \leq K \zeta^2",
         compare=inter_worker_mean,
         cases=_unlike,
         reason="The sharp constant is K zeta^2 (K-1)/(2K): at least twice smaller.",
     ),
-    _definition(
-        "D1",
-        "Def: StationaryPt",
-        "x is eps-stationary iff its squared gradient norm is <= eps.",
-        r"\|\nabla f(x)\|^2 \leq \epsilon",
-        "A definition; note that the norm is squared.",
+    definition(
+        id="D1",
+        label="Def: StationaryPt",
+        statement="x is eps-stationary iff its squared gradient norm is <= eps.",
+        formula=r"\|\nabla f(x)\|^2 \leq \epsilon",
+        reason="A definition; note that the norm is squared.",
     ),
-    _definition(
-        "D2",
-        "Def: ComputationComplexity",
-        "Samples are the oracle calls of all workers.",
-        r"K (B + 2bT)",
-        "A definition; ALG-3 checks that the simulator counts them.",
+    definition(
+        id="D2",
+        label="Def: ComputationComplexity",
+        statement="Samples are the oracle calls of all workers.",
+        formula=r"K (B + 2bT)",
+        reason="A definition; ALG-3 checks that the simulator counts them.",
     ),
-    _definition(
-        "D3",
-        "Def: CommunicationComplexity",
-        "A round is one exchange with the server.",
-        r"T/I",
-        "A definition; ALG-3 checks that the simulator counts them.",
+    definition(
+        id="D3",
+        label="Def: CommunicationComplexity",
+        statement="A round is one exchange with the server.",
+        formula=r"T/I",
+        reason="A definition; ALG-3 checks that the simulator counts them.",
     ),
 )

@@ -6,17 +6,17 @@ Paper: App: FedAvg.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from stemtheory.bounds import Premise
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.evidence.measured import Terms, against, premises
-from stemtheory.claims.evidence.path import EPS, setting_of, square
+from stemtheory.claims.evidence.recorded import EPS, setting_of, square
 from stemtheory.runtime import Floats
 
-SECTION = "fedavg"
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()  # of a standard normal
 
@@ -126,7 +126,7 @@ def gradient_variance(path: FedAvgPath) -> Comparison:
 def conditional_variance(path: FedAvgPath) -> Comparison:
     """The same given F_t, in closed form, as an inequality: for noise that varies with x."""
     s = path.setting
-    variance = path.problem.noise_variance(path.x[path.t]).sum(axis=-1) / (s.b * s.K**2)
+    variance = path.problem.noise_variance(path.p[path.t]).sum(axis=-1) / (s.b * s.K**2)
     return Comparison(variance, np.full_like(variance, s.sigma**2 / (s.b * s.K)), t=_rows(path))
 
 
@@ -180,7 +180,7 @@ def expected_value(path: FedAvgPath) -> Floats:
     so one Gauss-Hermite rule, with the same node in every coordinate, integrates them all (exactly
     for quadratics).
     """
-    s, x = path.setting, path.x[path.t]
+    s, x = path.setting, path.p[path.t]
     fields = path.problem.evaluate(x)[1:]
     power = sum((np.broadcast_to(n * n, x.shape) for n in fields), np.zeros(x.shape))
     deviation = np.sqrt(power.sum(axis=-2) / s.b) / s.K  # [T, R, dim]
@@ -224,11 +224,11 @@ def no_gap(terms: Terms, _: object) -> float:
     return sum(terms.values()) - terms["gap"]
 
 
+fedavg_lemma = partial(Claim, cases=lemma_cases)
 CLAIMS = (
     Claim(
         id="F1",
         label="Lem: Grad_Variance_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="The mean direction's variance is sigma^2/(bK) where the noise attains sigma.",
         formula=r"E\|\bar d_t - \frac{1}{K}\sum_k \nabla f^{(k)}(x_t^{(k)})\|^2 = \sigma^2/(bK)",
@@ -236,10 +236,9 @@ CLAIMS = (
         cases=noisy_cases,
         mutants=(SCALED, Mutant("workers share their noise", compare=shared)),
     ),
-    Claim(
+    fedavg_lemma(
         id="F1-C",
         label="Lem: Grad_Variance_FedAvg",
-        section=SECTION,
         kind="conditional",
         statement="The mean direction's variance, given the past, is at most sigma^2/(bK).",
         formula=r"E[\|\bar d_t - \frac{1}{K}\sum_k \nabla f^{(k)}(x_t^{(k)})\|^2 | F_t]"
@@ -247,54 +246,45 @@ CLAIMS = (
         compare=conditional_variance,
         cases=lemma_cases,
     ),
-    Claim(
+    fedavg_lemma(
         id="F2",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="Between synchronisations the workers drift apart by this much at most, per run.",
         formula=r"\sum_{t=1}^T \frac{1}{K}\sum_k E\|x_t^{(k)} - \bar x_t\|^2 \leq"
         r" 3\eta^2(I-1)\sigma^2 T + 5\eta^2(I-1)^2\zeta^2 T",
         compare=accumulated,
-        cases=lemma_cases,
         premises=small_step,
         mutants=(
             SCALED,
-            Mutant("5 -> 0.005", compare=lambda case: accumulated(case, drift=0.005)),
-            Mutant("without zeta", compare=lambda case: accumulated(case, drift=0.0)),
-            Mutant("without sigma", compare=lambda case: accumulated(case, noise=0.0)),
+            wrong("5 -> 0.005", drift=0.005),
+            wrong("without zeta", drift=0.0),
+            wrong("without sigma", noise=0.0),
         ),
     ),
-    Claim(
+    fedavg_lemma(
         id="F2-R",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="The same for every round by itself.",
         formula=r"\sum_{t=\bar t_{s-1}}^{\bar t_s - 1} \frac{1}{K}\sum_k E\|x_t^{(k)} -"
         r" \bar x_t\|^2 \leq 3\eta^2(I-1)\sigma^2 I + 5\eta^2(I-1)^2\zeta^2 I",
         compare=lambda case: accumulated(case, per_round=True),
-        cases=lemma_cases,
         premises=small_step,
     ),
     Claim(
         id="F2a",
         label="Eq: GradVar_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="A round's noises add up to variance (I-1) sigma^2/b: martingale differences.",
         formula=r"E\|\sum_{\ell} (noise\ of\ worker\ k)\|^2 = (I-1)\sigma^2/b \leq (I-1)\sigma^2",
         compare=lambda case: noise_sum(record_fedavg(case)),
         cases=noisy_cases,
-        mutants=(
-            SCALED,
-            Mutant("one minibatch for a whole round", compare=stale),
-        ),
+        mutants=(SCALED, Mutant("one minibatch for a whole round", compare=stale)),
     ),
-    Claim(
+    fedavg_lemma(
         id="F2b",
         label="Eq: InterNodeVar_FedAvg",
-        section=SECTION,
         kind="pathwise",
         statement="The gradients' deviations over a round, by the drift and zeta.",
         formula=r"\sum_k \|\sum_\ell (\nabla f^{(k)}(x_\ell^{(k)}) - \frac{1}{K}\sum_j"
@@ -305,34 +295,26 @@ CLAIMS = (
     Claim(
         id="F2c",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
-        section=SECTION,
         kind="arithmetic",
         statement="1 - 16L^2I^2 eta^2 >= 4/5, and 5/4 times 2 and 4 is at most 3 and 5.",
         formula=r"1 - 16L^2I^2\eta^2 \geq 65/81 \geq 4/5",
         compare=constants,
     ),
-    Claim(
+    fedavg_lemma(
         id="F3",
         label="lem: Fn_Descent_FedAvg",
-        section=SECTION,
         kind="conditional",
         statement="f descends in expectation, up to the workers' drift and the noise.",
         formula=r"E f(\bar x_{t+1}) \leq E f(\bar x_t) - \frac{\eta}{2}E\|\nabla f(\bar x_t)\|^2 +"
         r" \frac{\eta L^2}{2K}\sum_k E\|x_t^{(k)} - \bar x_t\|^2 + \frac{\eta^2 L}{bK}\sigma^2",
         compare=descent,
-        cases=lemma_cases,
         premises=small_step,
-        mutants=(
-            SCALED,
-            Mutant("noise over 4", compare=lambda path: descent(path, noise=0.25)),
-            Mutant("without the drift", compare=lambda path: descent(path, drift=0.0)),
-        ),
+        mutants=(SCALED, wrong("noise over 4", noise=0.25), wrong("without the drift", drift=0.0)),
         reason="The sharp constant of the noise is 1/2.",
     ),
     Claim(
         id="F4",
         label="Thm: Flexible_FedAvg",
-        section=SECTION,
         kind="expectation",
         statement="The FedAvg theorem with explicit constants.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 \leq \frac{2(f(\bar x_1)-f^*)}{\sqrt{bKT}} +"

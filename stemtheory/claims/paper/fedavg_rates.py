@@ -7,29 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from stemtheory.bounds import BOUNDS, Inversion, Setting, invert
-from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, Verdict
+from stemtheory.bounds import BOUNDS, Setting
+from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, wrong
+from stemtheory.claims.evidence import bound_slopes
+from stemtheory.claims.evidence.bound_slopes import at_accuracy, units
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
+    I,
+    K,
     Monomial,
+    T,
+    b,
     comparison,
+    eps,
     exact,
     fitted,
     in_terms,
-    letter,
     measurable,
     nus,
     solve,
 )
-from stemtheory.schedules import fedavg_curve
+from stemtheory.runtime import Verdict
+from stemtheory.schedules import fedavg_curve, shortest_run
 
-SECTION = "fedavg-rates"
-T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))
 ROOT = (b * K * T) ** Fraction(-1, 2)
 DRIFT = b * K * I**2 / T
 LONG = [float(t) for t in np.geomspace(1e16, 1e30, 7)]
@@ -46,18 +51,13 @@ def rate(nu: Fraction) -> Monomial:
 def on_curve(T: float, K: int, nu: Fraction) -> Setting:
     """Return the setting on the curve, with L = sigma = zeta = gap = 1."""
     point = fedavg_curve(T, K, float(nu))
-    return Setting(T, K, point.b, point.I, 1.0, 1.0, 1.0, 1.0)
+    return units(T, K, point.b, point.I)
 
 
 def measured_term(name: str, s: Setting) -> float:
     """Return a term of the theorem, the drift's without ((I - 1)/I)^2."""
     value = BOUNDS["fedavg-theorem"].terms(s)[name]
     return value * (s.I / (s.I - 1)) ** 2 if name == "drift_heterogeneity" else value
-
-
-def at_accuracy(name: str, epsilon: float, K: int, **point: Any) -> Inversion:
-    """Return the shortest run whose bound is at most epsilon."""
-    return invert(name, epsilon, K=K, L=1.0, sigma=1.0, zeta=1.0, gap=1.0, **point)
 
 
 def trade_off(nu: Fraction, batch: Fraction | None = None) -> Comparison:
@@ -68,16 +68,14 @@ def trade_off(nu: Fraction, batch: Fraction | None = None) -> Comparison:
     smaller = stated / (T / K**3) ** (nu / 4)
     per_worker = in_terms(b_ * T, T=T_)
     return comparison(
-        [
-            *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), stated),
-            *exact("bKI^2/T", in_terms(DRIFT, b=b_, I=I_), stated),
-            *exact("bKI/T", in_terms(DRIFT / I, b=b_, I=I_), smaller),
-            *exact("T", T_, K ** (-3 * nu / (4 - nu)) * eps ** (-6 / (4 - nu))),
-            *exact("samples per worker", per_worker, K**-1 * eps**-2),
-            *exact("rounds", in_terms(T / I_, T=T_), eps ** Fraction(-3, 2)),
-            *exact("bI", in_terms(b_ * I_, T=T_), K**-1 * eps ** Fraction(-1, 2)),
-            *(_slopes(nu) + _complexities(nu) if measurable(nu) else ()),
-        ]
+        *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), stated),
+        *exact("bKI^2/T", in_terms(DRIFT, b=b_, I=I_), stated),
+        *exact("bKI/T", in_terms(DRIFT / I, b=b_, I=I_), smaller),
+        *exact("T", T_, K ** (-3 * nu / (4 - nu)) * eps ** (-6 / (4 - nu))),
+        *exact("samples per worker", per_worker, K**-1 * eps**-2),
+        *exact("rounds", in_terms(T / I_, T=T_), eps ** Fraction(-3, 2)),
+        *exact("bI", in_terms(b_ * I_, T=T_), K**-1 * eps ** Fraction(-1, 2)),
+        *(_slopes(nu) + _complexities(nu) if measurable(nu) else ()),
     )
 
 
@@ -96,11 +94,7 @@ def slopes(
     terms: tuple[str, ...] = TERMS,
 ) -> list[Exponent]:
     """Return the slopes of the theorem's terms over x, where x makes the setting."""
-    return [fitted(f"{term} in {name}", _term(term, setting), x, stated) for term in terms]
-
-
-def _term(name: str, setting: Callable[[float], Setting]) -> Callable[[float], float]:
-    return lambda value: measured_term(name, setting(value))
+    return bound_slopes.slopes(measured_term, terms, setting, x, stated, name)
 
 
 def _complexities(nu: Fraction) -> list[Exponent]:
@@ -116,21 +110,22 @@ def speed_up_beyond(nu: Fraction) -> Comparison:
     workers = [float(k) for k in np.geomspace(4e3, 2e5, 5)]
     many = {K: at_accuracy("fedavg-theorem", 1e-6, int(K), nu=float(nu)) for K in workers}
     found = [
-        fitted("gap in K", lambda K: _gap(1e10, int(K), nu), workers, rate(nu)["K"]),
+        fitted(
+            "gap in K",
+            lambda K: measured_term("gap", on_curve(1e10, int(K), nu)),
+            workers,
+            rate(nu)["K"],
+        ),
         fitted("rounds in K", lambda K: many[K].rounds, workers, 0),
     ]
-    return comparison(found)
-
-
-def _gap(T: float, K: int, nu: Fraction) -> float:
-    return measured_term("gap", on_curve(T, K, nu))
+    return comparison(*found)
 
 
 def upper_beyond(nu: Fraction) -> Comparison:
     """The bound against its value at T = K^3 times the stated rate, for 81 K <= T <= K^3."""
     sides = []
     for workers in (16, 256, 4096):
-        for steps in np.geomspace(81 * workers, workers**3, 7):
+        for steps in np.geomspace(shortest_run(1.0, workers, 1, 1), workers**3, 7):
             s = on_curve(float(steps), workers, nu)
             stated = workers ** float(rate(nu)["K"]) * steps ** float(rate(nu)["T"])
             sides.append((sum(BOUNDS["fedavg-theorem"].terms(s).values()), 4 * stated))
@@ -144,15 +139,13 @@ def local(batch: float, power: Fraction = Fraction(1, 4)) -> Comparison:
     T_ = solve(ROOT)
 
     def point(T: float) -> Setting:
-        return Setting(T, 4, batch, round((T / (4 * batch) ** 3) ** 0.25), 1.0, 1.0, 1.0, 1.0)
+        return units(T, 4, batch, round((T / (4 * batch) ** 3) ** 0.25))
 
     return comparison(
-        [
-            *exact("bKI^2/T", in_terms(DRIFT, I=I_), ROOT),
-            *exact("samples per worker", in_terms(b * T, T=T_), K**-1 * eps**-2),
-            *exact("rounds", in_terms(T / I_, T=T_), eps ** Fraction(-3, 2)),
-            *slopes(point, LONG, Fraction(-1, 2), "T"),
-        ]
+        *exact("bKI^2/T", in_terms(DRIFT, I=I_), ROOT),
+        *exact("samples per worker", in_terms(b * T, T=T_), K**-1 * eps**-2),
+        *exact("rounds", in_terms(T / I_, T=T_), eps ** Fraction(-3, 2)),
+        *slopes(point, LONG, Fraction(-1, 2), "T"),
     )
 
 
@@ -163,16 +156,14 @@ def large_batch(steps: int, power: Fraction = Fraction(1, 3)) -> Comparison:
     T_ = solve(stated)
 
     def point(T: float) -> Setting:
-        return Setting(T, 4, (T / (steps**4 * 64)) ** (1 / 3), steps, 1.0, 1.0, 1.0, 1.0)
+        return units(T, 4, (T / (steps**4 * 64)) ** (1 / 3), steps)
 
     return comparison(
-        [
-            *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), stated),
-            *exact("bKI^2/T", in_terms(DRIFT, b=b_), stated),
-            *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps**-2),
-            *exact("rounds", in_terms(T / I, T=T_), eps ** Fraction(-3, 2)),
-            *slopes(point, LONG, Fraction(-2, 3), "T"),
-        ]
+        *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), stated),
+        *exact("bKI^2/T", in_terms(DRIFT, b=b_), stated),
+        *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps**-2),
+        *exact("rounds", in_terms(T / I, T=T_), eps ** Fraction(-3, 2)),
+        *slopes(point, LONG, Fraction(-2, 3), "T"),
     )
 
 
@@ -182,23 +173,21 @@ def minibatch(workers: int, power: int = 1) -> Comparison:
     T_ = solve(in_terms(ROOT, b=T / K))
     found = {e: at_accuracy("minibatch-sgd", e, workers, nu=0.0) for e in ACCURACIES}
     return comparison(
-        [
-            *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), T**-1),
-            *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps**-2),
-            *exact("rounds", T_, eps**-1),
-            fitted("samples", lambda e: found[e].samples_total, ACCURACIES, -2),
-            fitted("rounds", lambda e: found[e].rounds, ACCURACIES, -1),
-            Exponent(
-                "zeta's term", found[ACCURACIES[0]].bound.terms["drift_heterogeneity"], 0.0, EXACT
-            ),
-        ]
+        *exact("1/(bKT)^{1/2}", in_terms(ROOT, b=b_), T**-1),
+        *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps**-2),
+        *exact("rounds", T_, eps**-1),
+        fitted("samples", lambda e: found[e].samples_total, ACCURACIES, -2),
+        fitted("rounds", lambda e: found[e].rounds, ACCURACIES, -1),
+        Exponent(
+            "zeta's term", found[ACCURACIES[0]].bound.terms["drift_heterogeneity"], 0.0, EXACT
+        ),
     )
 
 
-RATE: dict[str, Any] = {"section": SECTION, "kind": "rate"}
+rates = partial(Claim, kind="rate")
 
 CLAIMS = (
-    Claim(
+    rates(
         id="F5",
         label="Thm: Flexible_FedAvg",
         statement="On FedAvg's curve: the rate, the samples and the rounds, for every nu.",
@@ -209,9 +198,8 @@ CLAIMS = (
         mutants=(Mutant("b = (T/K^3)^{(1-nu)/2}", compare=lambda nu: trade_off(nu, (1 - nu) / 2)),),
         reason="Needs T >= K^3, so that b and I are at least 1, and T >= 81 L^2 I^2 bK. Its rounds"
         " are worse than those of minibatch SGD (F8), at the same samples and without zeta.",
-        **RATE,
     ),
-    Claim(
+    rates(
         id="F5-K3",
         label="Thm: Flexible_FedAvg",
         statement="The exponents of K in F5 for more than T^{1/3} workers (not stated: T >= K^3).",
@@ -222,12 +210,10 @@ CLAIMS = (
         mutants=(),
         reason="b and I would fall below 1. At b = I = 1 the bound falls as K^{-1/2}, whatever nu.",
         repair="As an upper bound it survives down to T = 81 L^2 K (F5-K3-O).",
-        **RATE,
     ),
     Claim(
         id="F5-K3-O",
         label="Thm: Flexible_FedAvg",
-        section=SECTION,
         kind="arithmetic",
         statement="As an upper bound the rate of F5 survives for 81 L^2 K <= T <= K^3, b = I = 1.",
         formula=r"(2\Delta + 2L\sigma^2)/\sqrt{KT} \leq"
@@ -236,29 +222,25 @@ CLAIMS = (
         cases=nus,
         mutants=(SCALED,),
     ),
-    Claim(
+    rates(
         id="F6",
         label="App: FedAvg",
         statement="FedAvg with several local steps (nu = 1): b constant, I = (T/(bK)^3)^{1/4}.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 = O(1/\sqrt{KT})",
         compare=local,
         cases=lambda level: (1.0, 8.0),
-        mutants=(Mutant("I = (T/(bK)^3)^{1/3}", compare=lambda s: local(s, Fraction(1, 3))),),
-        **RATE,
+        mutants=(wrong("I = (T/(bK)^3)^{1/3}", power=Fraction(1, 3)),),
     ),
-    Claim(
+    rates(
         id="F7",
         label="App: FedAvg",
         statement="FedAvg with large batches (nu = 0): I > 1 constant, b = (T/(I^4 K^3))^{1/3}.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 = O(1/T^{2/3})",
         compare=large_batch,
         cases=lambda level: (2, 16),
-        mutants=(
-            Mutant("b = (T/(I^4 K^3))^{1/2}", compare=lambda s: large_batch(s, Fraction(1, 2))),
-        ),
-        **RATE,
+        mutants=(wrong("b = (T/(I^4 K^3))^{1/2}", power=Fraction(1, 2)),),
     ),
-    Claim(
+    rates(
         id="F8",
         label="App: FedAvg",
         statement="Minibatch SGD: I = 1, b = T/K up to a constant, independent of zeta.",
@@ -266,9 +248,8 @@ CLAIMS = (
         r" \epsilon^{-1}\ rounds",
         compare=minibatch,
         cases=lambda level: (1, 16),
-        mutants=(Mutant("b = T^2/K", compare=lambda s: minibatch(s, 2)),),
+        mutants=(wrong("b = T^2/K", power=2),),
         reason="The constant in b = O(T/K) must be at most 1/(81 L^2). It beats every point of"
         " FedAvg's curve in rounds, at the same samples.",
-        **RATE,
     ),
 )

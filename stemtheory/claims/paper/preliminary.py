@@ -11,17 +11,27 @@ Lemma (Lem: e_bar_bound_Batch).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from stemtheory.algorithms import mean_over_workers
-from stemtheory.claims.base import ALL_READINGS, SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims.base import (
+    ALL_READINGS,
+    SCALED,
+    Case,
+    Claim,
+    Comparison,
+    Mutant,
+    dials,
+    wrong,
+)
 from stemtheory.claims.evidence.brackets import bracket, brackets, innovation, minibatch, single
-from stemtheory.claims.evidence.path import Path, record, square
+from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.recorded import square
 from stemtheory.runtime import Floats
 
-SECTION = "preliminary"
 REPLICATES = {"quick": 1000, "default": 4000, "full": 16000}
 EXACT_NOISES = ("phase", "additive")  # their variance is sigma^2 at every x
 
@@ -104,65 +114,44 @@ def initial_error(case: Case, samples: float | None = None, power: int = 1) -> C
     return Comparison(left, right, t=1, spread=spread, dof=len(size) - 1, two_sided=exact)
 
 
+expectation = partial(Claim, kind="expectation", cases=noisy_cases, readings=ALL_READINGS)
 CLAIMS = (
-    Claim(
+    expectation(
         id="P1",
         label="Lem: InnerProduct_e_t_Grad",
-        section=SECTION,
-        kind="expectation",
         statement="The direction's error is uncorrelated with the noise of the next step.",
-        formula=(
-            r"E\langle (1-a_t) \bar e_{t-1}, \tfrac1K \sum_k \tfrac1b \sum_\xi"
-            r" [(\nabla f^{(k)}(x_t;\xi) - \nabla f^{(k)}(x_t))"
-            r" - (1-a_t)(\nabla f^{(k)}(x_{t-1};\xi) - \nabla f^{(k)}(x_{t-1}))] \rangle = 0"
-        ),
+        formula=r"E\langle (1-a_t) \bar e_{t-1}, \tfrac1K \sum_k \tfrac1b \sum_\xi"
+        r" [(\nabla f^{(k)}(x_t;\xi) - \nabla f^{(k)}(x_t))"
+        r" - (1-a_t)(\nabla f^{(k)}(x_{t-1};\xi) - \nabla f^{(k)}(x_{t-1}))] \rangle = 0",
         compare=error_and_noise,
-        cases=noisy_cases,
-        readings=ALL_READINGS,
-        mutants=(
-            Mutant("the minibatch of the step before", compare=lambda c: error_and_noise(c, 1)),
-        ),
+        mutants=(wrong("the minibatch of the step before", lag=1),),
     ),
-    Claim(
+    expectation(
         id="P2",
         label="Lem: InnerProd_AcrossNodes",
-        section=SECTION,
-        kind="expectation",
         statement="The noises of two workers are uncorrelated.",
-        formula=(
-            r"E\langle \sum_{\xi^{(k)}} [\cdot]^{(k)}, \sum_{\xi^{(\ell)}} [\cdot]^{(\ell)}"
-            r" \rangle = 0,\ k \neq \ell"
-        ),
+        formula=r"E\langle \sum_{\xi^{(k)}} [\cdot]^{(k)}, \sum_{\xi^{(\ell)}} [\cdot]^{(\ell)}"
+        r" \rangle = 0,\ k \neq \ell",
         compare=across_workers,
-        cases=noisy_cases,
-        readings=ALL_READINGS,
         mutants=(Mutant("one minibatch for all workers", compare=one_minibatch_for_all),),
     ),
-    Claim(
+    expectation(
         id="P2p",
         label="eq_bound_grad_error_norm",
-        section=SECTION,
-        kind="expectation",
         statement="The noises of two samples of one minibatch are uncorrelated.",
         formula=r"E\langle [\cdot](\xi), [\cdot](\xi') \rangle = 0,\ \xi \neq \xi'",
         compare=across_samples,
-        cases=noisy_cases,
-        readings=ALL_READINGS,
-        mutants=(Mutant("the same sample twice", compare=lambda c: across_samples(c, other=0)),),
+        mutants=(wrong("the same sample twice", other=0),),
     ),
-    Claim(
+    expectation(
         id="P3",
         label="Lem: e_bar_bound_Batch",
-        section=SECTION,
-        kind="expectation",
         statement="The first direction's error is that of a mean over K B samples.",
         formula=r"E\|\bar e_1\|^2 \leq \frac{\sigma^2}{KB}",
         compare=initial_error,
-        cases=noisy_cases,
-        readings=ALL_READINGS,
         mutants=(
             SCALED,
-            Mutant("1/K^2 for 1/K", compare=lambda c: initial_error(c, power=2)),
+            wrong("1/K^2 for 1/K", power=2),
             Mutant("b for B", compare=lambda c: initial_error(c, samples=c.b)),
         ),
     ),

@@ -6,20 +6,18 @@ Paper: Sec: Special Case; Rem: Heterogeneity.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from stemtheory.algorithms import FedAvg
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, Verdict, dials
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.evidence.measured import against, premises
 from stemtheory.claims.evidence.momentum_runs import RESTING, momentum_cases, own_step
-from stemtheory.claims.evidence.path import EPS, Path, record, schedule_of
-from stemtheory.runtime import Floats
-from stemtheory.simulator import gaussian_draw, walk
-
-SECTION = "special-cases"
+from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.recorded import EPS, visits
+from stemtheory.runtime import Floats, Verdict
 
 
 def momentumless(level: str, sigma: float = 0.0) -> tuple[Case, ...]:
@@ -45,19 +43,7 @@ def momentumless(level: str, sigma: float = 0.0) -> tuple[Case, ...]:
 
 def fedavg_from(path: Path, start: Floats) -> Floats:
     """Return x_t^(k), t = 1..T, of FedAvg on the same problem and minibatches: [T, R, K, dim]."""
-    case = path.case
-    visits = walk(
-        path.problem,
-        FedAvg(),
-        schedule_of(case),
-        T=case.T,
-        I=case.I,
-        x1=start,
-        draw=gaussian_draw(path.problem, case.seed, case.replicates),
-        b=case.b,
-        replicates=case.replicates,
-    )
-    return np.stack([v.before.x for v in visits])
+    return np.stack([v.before.x for v in visits(path.case, FedAvg(), x1=start)])
 
 
 def equal(ours: Floats, theirs: Floats) -> Comparison:
@@ -119,18 +105,18 @@ def several_steps(case: Case) -> Case:
     return replace(case, I=2, rounds=case.rounds // 2)
 
 
-MOMENTUM: dict[str, Any] = {
-    "section": SECTION,
-    "kind": "expectation",
-    "compare": against("fedavg-theorem"),
-    "premises": premises("fedavg-theorem"),
-}
-COMMON: dict[str, Any] = {"section": SECTION, "kind": "pathwise", "identity": True}
+momentum = partial(
+    Claim,
+    label="Sec: Special Case",
+    kind="expectation",
+    compare=against("fedavg-theorem"),
+    premises=premises("fedavg-theorem"),
+)
+same_run = partial(Claim, label="Sec: Special Case", kind="pathwise", identity=True)
 
 CLAIMS = (
-    Claim(
+    same_run(
         id="SP1",
-        label="Sec: Special Case",
         statement="STEM with a_t = 1 is FedAvg (as printed).",
         formula=r"a_t = 1:\ \bar x_t^{STEM} = \bar x_t^{FedAvg}",
         compare=as_printed,
@@ -140,21 +126,17 @@ CLAIMS = (
         reason="STEM's x_{sI+2} is common to all workers, FedAvg's x_{sI+1}. The further condition"
         " dbar_t = 0, read literally, would freeze the server.",
         repair="One step later they are the same run (SP1-S).",
-        **COMMON,
     ),
-    Claim(
+    same_run(
         id="SP1-S",
-        label="Sec: Special Case",
         statement="STEM with a_t = 1 is FedAvg, started one step later.",
         formula=r"a_t = 1:\ x_{t+1}^{STEM} = x_t^{FedAvg}",
         compare=shifted,
         cases=lambda level: momentumless(level, sigma=0.5),
-        mutants=(Mutant("without the shift", compare=lambda path: shifted(path, 0)),),
-        **COMMON,
+        mutants=(wrong("without the shift", shift=0),),
     ),
-    Claim(
+    momentum(
         id="SP2",
-        label="Sec: Special Case",
         statement="With local Nesterov or Polyak momentum the FedAvg theorem holds, as printed.",
         formula=r"u \leftarrow \beta u + g,\ \eta = \sqrt{bK/T}:\ E\|\nabla f(\bar x_a)\|^2 \leq"
         r" \mathrm{the\ bound\ of\ F4}",
@@ -167,20 +149,17 @@ CLAIMS = (
         " 2.5 at beta = 0.9: in O(.) notation a constant factor.",
         repair="With the step (1-beta) sqrt(bK/T) the theorem's constants hold in every run"
         " measured (SP2-S).",
-        **MOMENTUM,
     ),
-    Claim(
+    momentum(
         id="SP2-S",
-        label="Sec: Special Case",
         statement="With local momentum and the step (1-beta) sqrt(bK/T) the FedAvg theorem holds.",
         formula=r"u \leftarrow \beta u + g,\ \eta = (1-\beta)\sqrt{bK/T}:"
         r"\ E\|\nabla f(\bar x_a)\|^2 \leq \mathrm{the\ bound\ of\ F4}",
         cases=momentum_cases,
         mutants=(SCALED, Mutant("the theorem's own step", change=own_step)),
         reason="Measured, not proved: on every run, not for every problem.",
-        **MOMENTUM,
     ),
-    Claim(
+    same_run(
         id="RMK4",
         label="Rem: Heterogeneity",
         statement="At I = 1 STEM does not depend on zeta: the runs are the same.",
@@ -190,9 +169,8 @@ CLAIMS = (
         readings=("literal", "average-first", "overwrite"),
         mutants=(Mutant("I = 2", change=several_steps),),
         reason="The remark calls zeta the intra-node variance; it is the inter-node one.",
-        **COMMON,
     ),
-    Claim(
+    same_run(
         id="F8-Z",
         label="App: FedAvg",
         statement="Minibatch SGD (I = 1) does not depend on zeta: the runs are the same.",
@@ -200,6 +178,5 @@ CLAIMS = (
         compare=blind,
         cases=lambda level: one_step_cases("fedavg", level),
         mutants=(Mutant("I = 2", change=several_steps),),
-        **COMMON,
     ),
 )

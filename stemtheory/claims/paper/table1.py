@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from stemtheory.bounds import TableRow, invert, table1_exponents
-from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant
+from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, wrong
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
+    K,
     Monomial,
+    T,
     comparison,
+    eps,
     exact,
     in_terms,
-    letter,
     nus,
     solve,
 )
@@ -29,8 +32,6 @@ from stemtheory.claims.paper import fedavg_rates
 from stemtheory.claims.paper.stem import rates as stem_rates
 from stemtheory.runtime import Floats
 
-SECTION = "table1"
-T, K, eps = (letter(name) for name in ("T", "K", "eps"))
 EPSILON = 1e-3  # Figure 1's accuracy
 Rows = dict[str, TableRow]
 
@@ -75,7 +76,7 @@ def rows(names: tuple[str, ...], change: Callable[[TableRow], TableRow] = lambda
                 found += exact(label, Monomial({"eps": product_["eps"]}), eps**stated)
                 value = float(getattr(evaluated[name], column))
                 found.append(Exponent(f"{label}, evaluated", value, float(stated), EXACT))
-        return comparison(found)
+        return comparison(*found)
 
     return compare
 
@@ -122,19 +123,19 @@ def sizes(level: str) -> tuple[tuple[tuple[float, int], ...], ...]:
     return (tuple(grid + edge),)
 
 
-def wrong(**columns: Fraction) -> Callable[[TableRow], TableRow]:
+def times(**columns: Fraction) -> Callable[[TableRow], TableRow]:
     """Return a change of a row: exponents multiplied."""
     return lambda row: row._replace(
         **{name: getattr(row, name) * factor for name, factor in columns.items()}
     )
 
 
-RATE: dict[str, Any] = {"section": SECTION, "kind": "rate", "label": "Table: Comparison"}
+exponents = partial(Claim, kind="rate", label="Table: Comparison")
 STEM_ROWS = ("STEM", "Fed STEM", "Minibatch STEM")
 THIRD = Fraction(2, 3)
 
 CLAIMS = (
-    Claim(
+    exponents(
         id="TB1",
         statement="Table 1, FedAvg (this work): samples, rounds, b and I.",
         formula=r"\epsilon^{-2}, \epsilon^{-3/2}, \epsilon^{-2(1-\nu)/(4-\nu)},"
@@ -142,12 +143,11 @@ CLAIMS = (
         compare=rows(("FedAvg",)),
         cases=nus,
         mutants=(
-            Mutant("b's exponent times 2/3", compare=rows(("FedAvg",), wrong(b=THIRD))),
-            Mutant("rounds' exponent times 2/3", compare=rows(("FedAvg",), wrong(rounds=THIRD))),
+            Mutant("b's exponent times 2/3", compare=rows(("FedAvg",), times(b=THIRD))),
+            Mutant("rounds' exponent times 2/3", compare=rows(("FedAvg",), times(rounds=THIRD))),
         ),
-        **RATE,
     ),
-    Claim(
+    exponents(
         id="TB2",
         statement="Table 1, STEM, Fed STEM and Minibatch STEM: samples, rounds, b and I.",
         formula=r"\epsilon^{-3/2}, \epsilon^{-1}, \epsilon^{-3(1-\nu)/(2(3-\nu))},"
@@ -155,16 +155,14 @@ CLAIMS = (
         compare=rows(STEM_ROWS),
         cases=nus,
         mutants=(
-            Mutant("I's exponent times 2/3", compare=rows(STEM_ROWS, wrong(I=THIRD))),
-            Mutant("samples' exponent times 2/3", compare=rows(STEM_ROWS, wrong(samples=THIRD))),
+            Mutant("I's exponent times 2/3", compare=rows(STEM_ROWS, times(I=THIRD))),
+            Mutant("samples' exponent times 2/3", compare=rows(STEM_ROWS, times(samples=THIRD))),
         ),
         reason="The footnote 'independent of heterogeneity' needs I = 1, not I = O(1).",
-        **RATE,
     ),
     Claim(
         id="TB3",
         label="Table: Comparison",
-        section=SECTION,
         kind="not-checkable",
         statement="Table 1, the rows of other algorithms.",
         formula=r"FedAvg, SCAFFOLD, FedPD/FedProx, MIME/FedGLOMO",
@@ -173,22 +171,17 @@ CLAIMS = (
     Claim(
         id="FG1",
         label="Fig: FedAvgvsSAMVR",
-        section=SECTION,
         kind="arithmetic",
         statement="Figure 1: the surface of rounds over (b, I), with edge bI = eps^{-1/2} = 31.6.",
         formula=r"T/I = \max\{\epsilon^{-1}, (bI)^{-1}\epsilon^{-3/2}\},\ bI = \epsilon^{-1/2}",
         compare=figure,
         cases=sizes,
-        mutants=(
-            SCALED,
-            Mutant("edge bI = eps^{-2/3}", compare=lambda grid: figure(grid, edge=2 / 3)),
-        ),
+        mutants=(SCALED, wrong("edge bI = eps^{-2/3}", edge=2 / 3)),
         reason="The caption's sentence about the surface is cut off ('but a .').",
     ),
     Claim(
         id="EX",
         label="sec: Experiments",
-        section=SECTION,
         kind="not-checkable",
         statement="The experiments on CIFAR-10 and MNIST.",
         formula=r"w_t = 1, c = \bar c/\bar\kappa^2",

@@ -14,16 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stemtheory.bounds import REPAIRED, REPAIRED_LAM
 from stemtheory.claims.intervals import Interval, enclose, exp_upper
 
 Pair = tuple[Any, Any]
 
 
-class Part(NamedTuple):
-    """A part of the theorem: free choices of the proof, range of I/m, and the constants stated.
+class ProofPart(NamedTuple):
+    """A part of the theorem: free choices of the proof, and what the theorem states for them.
 
-    ``weights`` split the square of Z_s over its terms in ||dbar||, zeta and sigma; ``A_z`` is a
-    constant and a slope in I/m.
+    ``weights`` split the square of Z_s over its terms in ||dbar||, zeta and sigma; the last three
+    are those of ``RepairedPart``.
     """
 
     theta: Fraction
@@ -33,27 +34,29 @@ class Part(NamedTuple):
     A_z: tuple[Fraction, Fraction]
 
 
-def _part(theta: str, weights: str, longest: int, A_s: str, A_z: str) -> Part:
+def _part(name: str, theta: str, weights: str) -> ProofPart:
     first, second, third = map(Fraction, weights.split())
-    constant, slope = map(Fraction, A_z.split())
-    return Part(Fraction(theta), (first, second, third), longest, Fraction(A_s), (constant, slope))
+    return ProofPart(Fraction(theta), (first, second, third), *REPAIRED[name])
 
 
 PARTS = {
-    "a": _part("1", "0.58 0.25 0.10", 20_000, "0.0087", "1.2e-4 2e-5"),
-    "b": _part("1/20", "0.62 0.26 0.05", 40_000, "0.089", "1.2e-4 1.01e-5"),
-    "c": _part("1/10", "0.15 0.70 0.08", 7_500, "0.0465", "1.2e-4 3.92e-6"),
+    "a": _part("a", "1", "0.58 0.25 0.10"),
+    "b": _part("b", "1/20", "0.62 0.26 0.05"),
+    "c": _part("c", "1/10", "0.15 0.70 0.08"),
 }
+# What the elementary chain states: A_s = 1/32 + A (D + I/32)/b and A_z = 2 A (D + I/32).
+ELEMENTARY_A, ELEMENTARY_D = Fraction("0.0910"), Fraction("0.004")
+ELEMENTARY_LONGEST = 318
 
 
 @dataclass(frozen=True)
-class Method:
+class ProofChoices:
     """What the proof fixes once: the potential's lam, Young's p, Gronwall's G, R >= r^4 and rho.
 
     r is the largest quotient of step sizes within a round.
     """
 
-    lam: Fraction = Fraction(240)
+    lam: Fraction = Fraction(REPAIRED_LAM)
     p: Fraction = Fraction(1, 30)
     G: Fraction = Fraction("1.0687")
     R: Fraction = Fraction("1.0001")
@@ -65,11 +68,11 @@ class Method:
         return (1 + 1 / self.p) / 2
 
 
-METHOD = Method()
+METHOD = ProofChoices()
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ProofSizes:
     """I, and by what the jump is divided: ``jump`` = 1/m (sync batch), 1/phi^2 or 1/mu.
 
     ``mu`` multiplies c and lam (1 but for the variant that changes c alone).
@@ -80,9 +83,9 @@ class Sizes:
     mu: Interval = field(default_factory=lambda: Interval(1.0, 1.0))
 
 
-def with_sync_batch(I: Any, m: Any) -> Sizes:
+def with_sync_batch(I: Any, m: Any) -> ProofSizes:
     """Return the sizes of Algorithm 1 with m b samples at the jump."""
-    return Sizes(np.asarray(I), enclose(1) / m)
+    return ProofSizes(np.asarray(I), enclose(1) / m)
 
 
 def c_b(I: Any, mu: Any = 1) -> Interval:
@@ -91,7 +94,7 @@ def c_b(I: Any, mu: Any = 1) -> Interval:
     return found
 
 
-def stated(part: Part, sizes: Sizes) -> tuple[Any, Any]:
+def stated(part: ProofPart, sizes: ProofSizes) -> tuple[Any, Any]:
     """Return (A_s, A_z) as the theorem states them: mu A_s and mu^2 (A_z0 + A_z1 I/m)."""
     ratio = enclose(sizes.I) * sizes.jump
     constant, slope = part.A_z
@@ -99,7 +102,9 @@ def stated(part: Part, sizes: Sizes) -> tuple[Any, Any]:
     return enclose(part.A_s) * sizes.mu, A_z * sizes.mu * sizes.mu
 
 
-def collected(part: Part, sizes: Sizes, method: Method = METHOD) -> tuple[Any, Any, Any]:
+def collected(
+    part: ProofPart, sizes: ProofSizes, method: ProofChoices = METHOD
+) -> tuple[Any, Any, Any]:
     """Return the coefficients of eta ||dbar||^2, (c^2/L^2) zeta^2 eta^3 and ... sigma^2 eta^3.
 
     Step 7 of the proof; the last two belong on the right side, the first must be absorbed.
@@ -119,19 +124,21 @@ def collected(part: Part, sizes: Sizes, method: Method = METHOD) -> tuple[Any, A
     return dbar, zeta, sigma
 
 
-def room(part: Part, method: Method = METHOD) -> Fraction:
+def room(part: ProofPart, method: ProofChoices = METHOD) -> Fraction:
     """Return what the descent leaves for ||dbar||^2: 1/2 - 1/64 - (1 + theta)/lam."""
     return Fraction(1, 2) - Fraction(1, 64) - (1 + part.theta) / method.lam
 
 
-def collected_within(part: Part, sizes: Sizes, method: Method = METHOD) -> list[Pair]:
+def collected_within(
+    part: ProofPart, sizes: ProofSizes, method: ProofChoices = METHOD
+) -> list[Pair]:
     """Return the three inequalities of step 7 between what is collected and what is stated."""
     dbar, zeta, sigma = collected(part, sizes, method)
     A_s, A_z = stated(part, sizes)
     return [(dbar, room(part, method)), (zeta, A_z), (sigma, A_s)]
 
 
-def cancellation(I: Any, method: Method = METHOD, mu: Any = 1, pieces: int = 64) -> Pair:
+def cancellation(I: Any, method: ProofChoices = METHOD, mu: Any = 1, pieces: int = 64) -> Pair:
     """Return that ||ebar_t||^2 cancels: lam (1+p)/2 mu <= (2 - a) c_b - u, all b, K >= 1.
 
     1/(bK) runs over pieces of [0, 1], because it enters c_b, a and u together; I = 2 needs many.
@@ -144,7 +151,7 @@ def cancellation(I: Any, method: Method = METHOD, mu: Any = 1, pieces: int = 64)
     return enclose(mu) * (method.lam * (1 + method.p) / 2), (2 - a) * constant - u
 
 
-def universal(method: Method = METHOD) -> list[Pair]:
+def universal(method: ProofChoices = METHOD) -> list[Pair]:
     """Return what steps 4 to 7 use of G, rho, R and the weights; r^3 <= 1 + 1/(4096 I^2)."""
     alpha_I = c_b(2) / 1024  # c h^2 (I - 1) <= c_b (I - 1)/(256 I^2), largest at I = 2
     r = 1 + Fraction(1, 3 * 4096 * 4)

@@ -8,19 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from stemtheory.algorithms import Stem
-from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.claims.base import Claim, Comparison, Mutant
+from stemtheory.bounds import BOUNDS, REPAIRED, Setting
+from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.oracles import load_problem
 from stemtheory.schedules import Theorem, theorem_c_b
 from stemtheory.simulator import simulate
 
-SECTION = "repaired-costs"
-
+LONGEST = REPAIRED["a"].longest
 
 # --- E1: the sync batch ---------------------------------------------------------------------------
 
@@ -45,7 +44,8 @@ class SyncRun:
 def sync_runs(level: str) -> tuple[tuple[SyncRun, ...], ...]:
     """Return one subject: short rounds that are simulated, and long ones counted by the rule."""
     short = [SyncRun(I, M, b) for I in (2, 3, 8, 16) for M in (1, 3, 8) for b in (1, 4)]
-    long = [SyncRun(I, 40_000, rounds=2) for I in (40_000, 40_001, 80_001)]
+    longest = REPAIRED["b"].longest
+    long = [SyncRun(I, longest, rounds=2) for I in (longest, longest + 1, 2 * longest + 1)]
     runs = [*short, *long]
     return ((*runs, *(replace(run, reading="average-first") for run in runs)),)
 
@@ -110,7 +110,7 @@ def curves(level: str) -> tuple[tuple[Setting, ...], ...]:
     """
     n = {"quick": 6, "default": 12, "full": 30}[level]
     rounds = np.unique(np.round(np.geomspace(1, 1e12, 2 * n)))
-    lengths = [2, 3, *(int(i) for i in np.geomspace(10, 1e7, n)), 20_000, 20_001]
+    lengths = [2, 3, *(int(i) for i in np.geomspace(10, 1e7, n)), LONGEST, LONGEST + 1]
     found = []
     for S in rounds.tolist():
         for I in lengths:
@@ -129,11 +129,11 @@ def constant_phase(settings: Iterable[Setting], start: float = 2.134) -> Compari
     for s in settings:
         have = BOUNDS["stem-repaired"].terms(s)
         steady = 32 * (theorem_c_b(s.K, s.b, s.I) / 64) ** 2 / (s.I * s.b * s.K) ** 2
-        A_z = 1.2e-4 + 2e-5 * s.I / s.sync_batch
+        A_s, A_z = REPAIRED["a"].at(s.I, s.sync_batch)
         first = start * s.b * s.I**2 / (s.initial_batch * s.T)
         rows += [
             (have["initial_batch"], first * s.sigma**2),
-            (have["variance"], steady * 0.0087 * s.sigma**2),
+            (have["variance"], steady * A_s * s.sigma**2),
             (have["heterogeneity"], steady * A_z * s.zeta**2),
         ]
     left, right = np.array(rows).T
@@ -148,7 +148,7 @@ def log_free(settings: Iterable[Setting], shrink: float = 1.0, thinner: float = 
     """
     rows = []
     for curve in settings:
-        s = replace(curve, b=max(1.0, curve.b / thinner), sync_batch=-(-curve.I // 20_000))
+        s = replace(curve, b=max(1.0, curve.b / thinner), sync_batch=-(-curve.I // LONGEST))
         have, want = BOUNDS["stem-repaired"].terms(s), BOUNDS["stem-log-free"].terms(s)
         rows += [
             (have["initial_batch"] + have["variance"], shrink * want["variance"]),
@@ -158,18 +158,17 @@ def log_free(settings: Iterable[Setting], shrink: float = 1.0, thinner: float = 
         S = s.T / s.I
         if s.I * s.K <= math.sqrt(S):
             b = math.ceil(s.b)
-            paid = b * s.I + 2 * b * s.I * S * (1 + 1 / 20_000)
+            paid = b * s.I + 2 * b * s.I * S * (1 + 1 / LONGEST)
             rows.append((paid, (2 * math.sqrt(S) + 4.0002 * S**1.5) / s.K))
     left, right = np.array(rows).T
     return Comparison(left, right)
 
 
+arithmetic = partial(Claim, kind="arithmetic")
 CLAIMS = (
-    Claim(
+    arithmetic(
         id="E1",
         label="Def: ComputationComplexity",
-        section=SECTION,
-        kind="arithmetic",
         statement="The sync batch m = ceil(I/M) costs at most a share 1/M of samples, and keeps"
         " I/m <= M, so the printed theorem holds for every I with M = 40000.",
         formula=r"2b(I-1+m) \leq 2bI(1+1/M),\quad m = \lceil I/M\rceil",
@@ -180,32 +179,25 @@ CLAIMS = (
             Mutant("a jump for nothing", compare=_free),
         ),
     ),
-    Claim(
+    arithmetic(
         id="Riv",
         label="Eq: Grad_Norm_Sum",
-        section=SECTION,
-        kind="arithmetic",
         statement="In the constant phase the bound is a closed form without a sum.",
         formula=r"\frac{32LI\Delta_f}{T} + \frac{2.134\, b I^2 \sigma^2}{BT}"
         r" + 32 (c_b/64)^2 \frac{A_\sigma\sigma^2 + A_\zeta\zeta^2}{(IbK)^2}",
         compare=constant_phase,
         cases=curves,
-        mutants=(Mutant("2.133 instead of 2.134", compare=lambda s: constant_phase(s, 2.133)),),
+        mutants=(wrong("2.133 instead of 2.134", start=2.133),),
     ),
-    Claim(
+    arithmetic(
         id="LOGFREE",
         label="Thm: PR_Convergence_Main",
-        section=SECTION,
-        kind="arithmetic",
         statement="On or above the curve b = sqrt(S)/(IK), S rounds leave C/S for every I >= 2:"
         " 1/epsilon rounds and epsilon^{-3/2}/K samples without a logarithm.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 \leq \frac1S\left[32L\Delta_f + 2.42\sigma^2"
         r" + (0.004 + 6.5\cdot10^{-4} I/m)\zeta^2\right]",
         compare=log_free,
         cases=curves,
-        mutants=(
-            Mutant("constants 3 % smaller", compare=lambda s: log_free(s, shrink=0.97)),
-            Mutant("half the batch", compare=lambda s: log_free(s, thinner=2.0)),
-        ),
+        mutants=(wrong("constants 3 % smaller", shrink=0.97), wrong("half the batch", thinner=2.0)),
     ),
 )

@@ -10,17 +10,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
-from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant
+from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, elementary, run_cases, run_premises
 from stemtheory.claims.evidence.rounds import Rounds, on_rounds
 from stemtheory.claims.intervals import Interval, enclose, exp_upper, stack
-from stemtheory.claims.repaired.coefficients import Pair, c_b
+from stemtheory.claims.repaired.coefficients import (
+    ELEMENTARY_A,
+    ELEMENTARY_D,
+    ELEMENTARY_LONGEST,
+    Pair,
+    c_b,
+)
 from stemtheory.claims.repaired.steps import (
     accumulated,
     at_least_two,
@@ -33,7 +40,6 @@ from stemtheory.claims.repaired.theorem import read_as
 from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b
 
-SECTION = "repaired-elementary"
 THEOREM = "Thm: PR_Convergence_Main_App"
 SUM = "Eq: Grad_Norm_Sum"
 DRIFT = "lem: GradientError_PotentialFn_App"
@@ -63,8 +69,8 @@ def compared(pairs: list[Pair]) -> Comparison:
 
 def stated(I: Any, jump: Any = 1) -> tuple[Interval, Interval]:
     """Return (A_s, A_z) of 6.4, b = 1 the worst; ``jump`` divides what grows with I."""
-    drift: Interval = ("0.004" + enclose(I) / 32) / enclose(jump)
-    return Fraction(1, 32) + "0.0910" * drift, "0.1820" * drift
+    drift: Interval = (ELEMENTARY_D + enclose(I) / 32) / enclose(jump)
+    return Fraction(1, 32) + ELEMENTARY_A * drift, 2 * ELEMENTARY_A * drift
 
 
 def sums(I: Lengths) -> Comparison:
@@ -73,7 +79,7 @@ def sums(I: Lengths) -> Comparison:
     a = cb / (256 * n * n)
     left = 1 - Fraction("0.0110") - Fraction("0.0233")
     r = 1 + Fraction(1, 3 * 4096 * 4)  # r^3 <= 1 + 1/(4096 I^2)
-    drift = "0.0455" * (n / 32 + "0.004")
+    drift = "0.0455" * (n / 32 + ELEMENTARY_D)
     return compared(
         [
             (1 + 1 / n + (n + 1) / (128 * n * n), 1 + Fraction(33, 32) / n),
@@ -83,8 +89,8 @@ def sums(I: Lengths) -> Comparison:
             (cb * cb * (64 * base / 16**6) / (n * n), "0.0110"),
             (base * (2 + 32 * Fraction("0.0626") ** 2) / 256, "0.0233"),
             (base / 64 / left, "0.0455"),
-            (base / 32 / left, "0.0910"),
-            (base / 16 / left, "0.1820"),
+            (base / 32 / left, ELEMENTARY_A),
+            (base / 16 / left, 2 * ELEMENTARY_A),
             ((n - 1) * (r / 32) + Fraction(1, 32) + Fraction(1, 512), n / 32 + Fraction(1, 256)),
             (drift, Fraction(1, 2) - Fraction(1, 32) - Fraction(1, 64)),
         ]
@@ -180,11 +186,11 @@ def _averaged_first(flats: tuple[Flat, ...]) -> tuple[Flat, ...]:
     return tuple(replace(flat, reading="average-first") for flat in flats)
 
 
+arithmetic = partial(Claim, kind="arithmetic")
 CLAIMS = (
     Claim(
         id="REP1",
         label="Lem: Potential_Descent_App",
-        section=SECTION,
         kind="conditional",
         statement="One step of the printed potential, every t, with the jump's own term.",
         formula=r"E[\Phi_{t+1}-\Phi_t] \leq -(\tfrac{\eta}{2}-\tfrac{\eta^2L}{2}"
@@ -197,8 +203,8 @@ CLAIMS = (
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
-            Mutant("lam = 320 instead of 64", compare=lambda path: potential(path, lam=320)),
-            Mutant("no term for the jump", compare=lambda path: potential(path, jump=0.0)),
+            wrong("lam = 320 instead of 64", lam=320),
+            wrong("no term for the jump", jump=0.0),
             read_as("overwrite"),
             read_as("average-both"),
         ),
@@ -206,7 +212,6 @@ CLAIMS = (
     Claim(
         id="REP2",
         label=DRIFT,
-        section=SECTION,
         kind="expectation",
         statement="The drift summed over a round; the literal reading carries some over.",
         formula=r"D_s \leq 0.0233\,\kappa D_{s-1} + 0.0110\,D_s + 2.8046\sum_t"
@@ -222,29 +227,26 @@ CLAIMS = (
             Mutant("sigma left out", compare=without(accumulated, sigma=0.0)),
         ),
     ),
-    Claim(
+    arithmetic(
         id="REP3",
         label=DRIFT,
-        section=SECTION,
-        kind="arithmetic",
         statement="The rounds summed, and the term in dbar absorbed for every I <= 318.",
         formula=r"\sum_s D_s \leq K[0.0455\sum\eta\|\bar d\|^2 + \ldots],\quad"
         r" 0.0455(I/32+0.004) \leq \tfrac12-\tfrac1{32}-\tfrac1{64}",
         compare=sums,
-        cases=lambda level: between(2, 318),
+        cases=lambda level: between(2, ELEMENTARY_LONGEST),
         mutants=(Mutant("I = 319", change=lambda I: np.append(I, 319)),),
     ),
     Claim(
         id="REP4",
         label=SUM,
-        section=SECTION,
         kind="expectation",
         statement="The repaired sum before the logarithm, 2 <= I <= 318.",
         formula=r"A_\sigma = \tfrac1{32} + 0.0910(0.004+I/32)/b,\quad"
         r" A_\zeta = 0.1820(0.004+I/32)",
         compare=beside(64, elementary),
         cases=run_cases,
-        premises=run_premises(318),
+        premises=run_premises(ELEMENTARY_LONGEST),
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
@@ -252,50 +254,40 @@ CLAIMS = (
             Mutant("no term in sigma", compare=beside(64, elementary, noise=0.0)),
         ),
     ),
-    Claim(
+    arithmetic(
         id="REP5",
         label=THEOREM,
-        section=SECTION,
-        kind="arithmetic",
         statement="The printed theorem for every 2 <= I <= 86; to 318 with its logs times I/86.",
         formula=r"A_\sigma \leq \tfrac18(128/c_b)^2,\quad"
         r" A_\zeta \leq \tfrac18(128/c_b)^2\tfrac{I-1}{I}",
         compare=printed_theorem,
-        cases=lambda level: between(2, 318),
+        cases=lambda level: between(2, ELEMENTARY_LONGEST),
         mutants=(
             Mutant(
-                "I = 87 without the factor",
-                compare=lambda I: printed_theorem(I[I <= 87], extra=0),
+                "I = 87 without the factor", compare=lambda I: printed_theorem(I[I <= 87], extra=0)
             ),
         ),
     ),
-    Claim(
+    arithmetic(
         id="REP6",
         label=THEOREM,
-        section=SECTION,
-        kind="arithmetic",
         statement="Every I with a sync batch m = ceil(I/85), or with steps smaller by sqrt(I/86).",
         formula=r"\tfrac{I-1}{32m} \leq \tfrac{85}{32},\quad"
         r" A_{\sigma,\zeta}(I)/\max(1, I/86) \leq \tfrac18(128/c_b)^2\tfrac{I-1}{I}",
         compare=every_length,
         cases=lambda level: (np.unique(np.r_[2:2000, np.geomspace(2000, 1e9, 500).astype(int)]),),
-        mutants=(
-            Mutant("m = ceil(I/90)", compare=lambda I: every_length(I, M=90)),
-            Mutant("phi^2 = I/90", compare=lambda I: every_length(I, cap=90)),
-        ),
+        mutants=(wrong("m = ceil(I/90)", M=90), wrong("phi^2 = I/90", cap=90)),
     ),
-    Claim(
+    arithmetic(
         id="REP7",
         label="lem: ErrorContraction_BatchGradients_App",
-        section=SECTION,
-        kind="arithmetic",
         statement="The overwrite reading has no such repair: a flat direction is unstable once"
         " bKI exceeds 128 L^2/(V(1-1/I)), whatever the step size.",
         formula=r"\tfrac{V}{512L^2}(1-\tfrac1I) < \tfrac{1}{4bKI}",
         compare=no_repair,
         cases=flat_cases,
         mutants=(
-            Mutant("half the threshold", compare=lambda f: no_repair(f, law=64)),
+            wrong("half the threshold", law=64),
             Mutant("reading average-first", change=_averaged_first),
         ),
         reason="Checked where it is a number: the threshold of the linear two-node model without"

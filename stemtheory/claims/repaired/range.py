@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import Claim, Comparison, Mutant
+from stemtheory.bounds import EXPLICIT_SIGMA, EXPLICIT_SLOPE, EXPLICIT_ZETA, REPAIRED, REPAIRED_LAM
+from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.claims.intervals import Interval, enclose, stack
 from stemtheory.claims.repaired.coefficients import (
     METHOD,
     PARTS,
     Pair,
-    Sizes,
+    ProofSizes,
     c_b,
     cancellation,
     collected,
@@ -31,7 +33,6 @@ from stemtheory.claims.repaired.coefficients import (
     with_sync_batch,
 )
 
-SECTION = "repaired-range"
 THEOREM = "Thm: PR_Convergence_Main_App"
 SUM = "Eq: Grad_Norm_Sum"
 
@@ -45,7 +46,7 @@ class Lengths:
     m: Any
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> ProofSizes:
         """The same for the coefficients."""
         return with_sync_batch(self.I, self.m)
 
@@ -69,7 +70,7 @@ def lengths(part: str, beyond: bool = True) -> Lengths:
 # --- R4: step 7 of the proof ----------------------------------------------------------------------
 
 
-def collect(at: Lengths, lam: int = 240) -> Comparison:
+def collect(at: Lengths, lam: int = REPAIRED_LAM) -> Comparison:
     """Step 7: what is collected is what is stated, and ||ebar||^2, ||dbar||^2 are absorbed."""
     method = replace(METHOD, lam=Fraction(lam))
     cancels = [
@@ -95,7 +96,9 @@ def printed_theorem(at: Lengths) -> Comparison:
     """(i): 2 A c_b^2 <= 64^2 for A = A_s, and for A = A_z with the factor (I - 1)/I."""
     A_s, A_z = stated(PARTS[at.part], at.sizes)
     most = 2048 / (c_b(at.I) * c_b(at.I))
-    return compared([(A_s, most), (A_z, most * _heterogeneous(at.I)), (Fraction(64, 240), 1)])
+    return compared(
+        [(A_s, most), (A_z, most * _heterogeneous(at.I)), (Fraction(64, REPAIRED_LAM), 1)]
+    )
 
 
 def printed_sum(at: Lengths) -> Comparison:
@@ -104,7 +107,7 @@ def printed_sum(at: Lengths) -> Comparison:
     pairs = [
         (A_s, Fraction(3, 64)),
         (A_z, _heterogeneous(at.I) / 32),
-        (Fraction(64, 240), 1),
+        (Fraction(64, REPAIRED_LAM), 1),
     ]
     return compared(pairs)
 
@@ -117,16 +120,11 @@ def explicit(at: Lengths, shrink: str = "1") -> Comparison:
     """(iii): 2 A c_b^2 times 16 (the 1/T terms) and times 1 (the T^{-2/3} terms), all I >= 2."""
     square = c_b(at.I) * c_b(at.I)
     A_s, (constant, slope) = PARTS["a"].A_s, PARTS["a"].A_z
-    printed = [
-        (Fraction(512, 240), Fraction(32, 15)),
-        (square * (32 * A_s), 1142),
-        (square * (2 * A_s), "71.4"),
-        (square * (32 * constant), 16),
-        (square * (32 * slope), "2.63"),
-        (square * (2 * constant), 1),
-        (square * (2 * slope), "0.165"),
-    ]
-    return compared([(left, enclose(right) * shrink) for left, right in printed])
+    pairs: list[Pair] = [(Fraction(512, REPAIRED_LAM), Fraction(32, 15))]
+    stated_and_printed = ((A_s, EXPLICIT_SIGMA), (constant, EXPLICIT_ZETA), (slope, EXPLICIT_SLOPE))
+    for A, (fast, slow) in stated_and_printed:
+        pairs += [(square * (32 * A), fast), (square * (2 * A), slow)]
+    return compared([(left, enclose(right) * shrink) for left, right in pairs])
 
 
 # --- E2, E3: every I without a larger batch -------------------------------------------------------
@@ -135,7 +133,7 @@ def explicit(at: Lengths, shrink: str = "1") -> Comparison:
 def far_lengths(level: str) -> tuple[Lengths, ...]:
     """Return I beyond 40000, up to 1e9."""
     n = {"quick": 300, "default": 3000, "full": 30000}[level]
-    I = np.unique(np.geomspace(40_001, 1e9, n).astype(np.int64))
+    I = np.unique(np.geomspace(REPAIRED["b"].longest + 1, 1e9, n).astype(np.int64))
     return (Lengths("b", I, np.ones_like(I)),)
 
 
@@ -146,7 +144,7 @@ def smaller_steps(at: Lengths, power: int = 1) -> Comparison:
     """
     longest = PARTS[at.part].longest
     phi2 = (enclose(at.I) / longest) if power else enclose(np.ones(len(at.I)))
-    sizes = Sizes(at.I, 1 / phi2)
+    sizes = ProofSizes(at.I, 1 / phi2)
     A_s, A_z = stated(PARTS[at.part], sizes)
     most = 2048 / (c_b(at.I) * c_b(at.I))
     pairs = [(A_s, most), (A_z, most * _heterogeneous(at.I)), _slow_decay(at.I)]
@@ -170,7 +168,7 @@ def larger_momentum(at: Lengths, power: int = 2) -> Comparison:
     """
     part = PARTS[at.part]
     mu = enclose(at.I) / part.longest
-    sizes = Sizes(at.I, 1 / mu, mu)
+    sizes = ProofSizes(at.I, 1 / mu, mu)
     pairs = collected_within(part, sizes)
     if power == 1:
         pairs[1] = (pairs[1][0] / mu, pairs[1][1] / (mu * mu))
@@ -202,12 +200,11 @@ def _in_part(name: str) -> Mutant:
     return Mutant(f"the constants of part {name}", change=lambda at: replace(at, part=name))
 
 
+arithmetic = partial(Claim, label=THEOREM, kind="arithmetic")
 CLAIMS = (
-    Claim(
+    arithmetic(
         id="R4",
         label=SUM,
-        section=SECTION,
-        kind="arithmetic",
         statement="The proof's coefficients, collected, are within those the theorem states.",
         formula=r"\{\bar d, \zeta, \sigma\}\text{-coefficients of step 7} \leq"
         r" \{1/2-1/64-(1+\theta)/240,\ A_\zeta,\ A_\sigma\}",
@@ -219,11 +216,8 @@ CLAIMS = (
             Mutant("a jump of 1.1 times the variance", compare=_louder),
         ),
     ),
-    Claim(
+    arithmetic(
         id="Ri",
-        label=THEOREM,
-        section=SECTION,
-        kind="arithmetic",
         statement="The printed theorem holds for I/m <= 40000: with m = 1 for every I <= 40000.",
         formula=r"A_\sigma \leq \tfrac18 (128/c_b)^2,\quad"
         r" A_\zeta \leq \tfrac18 (128/c_b)^2 \tfrac{I-1}{I}",
@@ -231,51 +225,40 @@ CLAIMS = (
         cases=lambda level: (lengths("b"),),
         mutants=(_to(50_000), SYNC_OFF, _in_part("a")),
     ),
-    Claim(
+    arithmetic(
         id="Rii",
         label=SUM,
-        section=SECTION,
-        kind="arithmetic",
         statement="The printed sum before the logarithm holds for every I <= 7500 with m = 1.",
         formula=r"A_\sigma \leq 3/64,\quad A_\zeta \leq \tfrac{1}{32}\tfrac{I-1}{I}",
         compare=printed_sum,
         cases=lambda level: (lengths("c", beyond=False),),
         mutants=(_to(8_000), _in_part("a"), _in_part("b")),
     ),
-    Claim(
+    arithmetic(
         id="Riii",
-        label=THEOREM,
-        section=SECTION,
-        kind="arithmetic",
         statement="Explicit constants 1142, 71.4 and 16 + 2.63 I/m, 1 + 0.165 I/m with the log.",
         formula=r"2 A c_b^2 \cdot \{16, 1\} \leq \{1142, 71.4\},\ \{16 + 2.63 I/m, 1 + 0.165 I/m\}",
         compare=explicit,
         cases=lambda level: (lengths("a"),),
-        mutants=(Mutant("every constant 2 % smaller", compare=lambda at: explicit(at, "0.98")),),
+        mutants=(wrong("every constant 2 % smaller", shrink="0.98"),),
     ),
-    Claim(
+    arithmetic(
         id="E2",
-        label=THEOREM,
-        section=SECTION,
-        kind="arithmetic",
         statement="Every I: with steps at most 1/(16 L I phi), phi^2 = I/40000, and c unchanged.",
         formula=r"\eta_t \leq 1/(16LI\varphi),\ \varphi = \sqrt{\max(1, I/40000)}:"
         r"\ I/m \to I/\varphi^2",
         compare=smaller_steps,
         cases=far_lengths,
-        mutants=(Mutant("the old cap", compare=lambda at: smaller_steps(at, 0)),),
+        mutants=(wrong("the old cap", power=0),),
         reason="The terms in 1/T grow by phi, that of the initial batch by phi^2.",
     ),
-    Claim(
+    arithmetic(
         id="E3",
-        label=THEOREM,
-        section=SECTION,
-        kind="arithmetic",
         statement="Every I: with c alone larger, mu = I/40000, at mu in sigma^2, mu^2 in zeta^2.",
         formula=r"c \to \mu c,\ \lambda = 240\mu:\ A_\sigma \to \mu A_\sigma,"
         r"\ A_\zeta \to \mu^2 A_\zeta",
         compare=larger_momentum,
         cases=far_lengths,
-        mutants=(Mutant("zeta^2 times mu only", compare=lambda at: larger_momentum(at, 1)),),
+        mutants=(wrong("zeta^2 times mu only", power=1),),
     ),
 )

@@ -13,8 +13,9 @@ import numpy as np
 
 from stemtheory.algorithms import Stem
 from stemtheory.bounds import Premise
-from stemtheory.claims.base import Case, Compare, Comparison, dials
-from stemtheory.claims.evidence.path import EPS, Path, square
+from stemtheory.claims.base import Case, Compare, Comparison, noiseless, quadratic, resting
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.evidence.rounds import Rounds, Sides, on_rounds
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.repaired.coefficients import METHOD
@@ -124,68 +125,18 @@ def accumulated(r: Rounds, base: float = 2.8046) -> tuple[Floats, Floats]:
 
 # Curvatures +-0.99 about a mean of 0.01, far from the minimum and without noise: dbar is almost
 # constant and all drift comes from it, which makes (R3) nearly sharp as I grows.
-SHARP = Case(
-    "quadratic",
-    K=8,
-    dim=1,
-    b=64,
-    I=64,
-    rounds=3,
-    dials=dials(h=0.01, zeta=2.0, sigma=0.0, L=1.0),
-    x1=10 * math.pi / 0.99,
-    replicates=1,
-)
+SHARP = noiseless(8, 64, 64, 3, x1=10 * math.pi / 0.99, h=0.01, zeta=2.0, L=1.0)
 # Noise that is all slope: the jump's variance is what its term allows, within the factor 1 + theta.
-STEEP = Case(
-    "quadratic",
-    K=2,
-    dim=1,
-    b=1,
-    I=16,
-    rounds=3,
-    dials=dials(h=0.25, zeta=2.0, heterogeneity="tilt", sigma=0.01, noise_smoothness=0.96),
-    x1=0.0,
-    replicates=8,
-)
+TILTED: dict[str, Any] = {"zeta": 2.0, "heterogeneity": "tilt"}
+STEEP = quadratic(2, 1, 16, 3, x1=0.0, h=0.25, sigma=0.01, noise_smoothness=0.96, **TILTED)
 # One worker at the minimum with one sample: the error of the first direction is all there is.
-FIRST_ERROR = Case(
-    "quadratic",
-    K=1,
-    dim=1,
-    b=1,
-    I=2,
-    rounds=4,
-    dials=dials(h=1.0, sigma=1.0, zeta=0.0, noise="additive"),
-    B=1.0,
-    x1=0.0,
-)
+FIRST_ERROR = resting(1, 1, 2, 4, B=1.0)
 
 
 # Only the push of heterogeneity moves the workers apart, about a minimum at which dbar is zero.
-PUSHED = Case(
-    "quadratic",
-    K=2,
-    dim=1,
-    b=1,
-    I=16,
-    rounds=3,
-    dials=dials(h=1.0, zeta=2.0, heterogeneity="tilt", sigma=0.0),
-    x1=0.0,
-    replicates=1,
-)
+PUSHED = noiseless(2, 1, 16, 3, x1=0.0, h=1.0, **TILTED)
 # Only noise does, after an almost exact start at the minimum.
-SHAKEN = Case(
-    "quadratic",
-    K=4,
-    dim=8,
-    b=1,
-    I=8,
-    rounds=3,
-    dials=dials(h=1.0, sigma=1.0, zeta=0.0, noise="additive"),
-    B=1e12,
-    x1=0.0,
-    replicates=64,
-)
+SHAKEN = resting(4, 1, 8, 3, dim=8, B=1e12, replicates=64)
 
 
 def step_cases(level: str) -> tuple[Case, ...]:

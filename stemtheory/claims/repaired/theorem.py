@@ -9,11 +9,13 @@ Paper: Thm: PR_Convergence_Main_App.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant
+from stemtheory.bounds import REPAIRED_LAM
+from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, coefficients, run_cases, run_premises
 from stemtheory.claims.evidence.rounds import Rounds, on_rounds
@@ -21,7 +23,6 @@ from stemtheory.claims.repaired.coefficients import METHOD, PARTS
 from stemtheory.claims.repaired.steps import (
     at_least_two,
     drift,
-    forcing,
     jump_size,
     one_step,
     round_cases,
@@ -30,14 +31,13 @@ from stemtheory.claims.repaired.steps import (
 )
 from stemtheory.runtime import Floats
 
-SECTION = "repaired"
 POTENTIAL = "Lem: Potential_Descent_App"
 DRIFT = "lem: GradientError_PotentialFn_App"
 SUM = "Eq: Grad_Norm_Sum"
 
 
 def potential(
-    path: Path, lam: float = 240, m: float | None = None, jump: float = 1.0
+    path: Path, lam: float = REPAIRED_LAM, m: float | None = None, jump: float = 1.0
 ) -> Comparison:
     """(R1) with the three theta of parts (a), (b) and (c)."""
     w = float(METHOD.w)
@@ -47,11 +47,7 @@ def potential(
         return np.stack([getattr(comparison, name) for comparison in found])
 
     return Comparison(
-        together("left"),
-        together("right"),
-        together("where"),
-        found[0].t,
-        floor=together("floor"),
+        together("left"), together("right"), together("where"), found[0].t, floor=together("floor")
     )
 
 
@@ -65,45 +61,46 @@ def _late(r: Rounds) -> tuple[Floats, Floats]:
     return drift(replace(r, q=np.concatenate([0 * r.q[..., :1], r.q[..., 1:]], axis=-1)))
 
 
-def _without_carry(r: Rounds) -> tuple[Floats, Floats]:
-    """A wrong version of (R2): literal, the last round's jump does not reach into this one."""
-    return r.Y, float(METHOD.G) * forcing(r, carry=0.0)
-
-
 def _narrow(r: Rounds) -> tuple[Floats, Floats]:
     """A wrong version of (R3): I instead of I^{3/2} on the term of dbar."""
     return jump_size(r, power=1.0)
 
 
 def _run_level(name: str, part: str, statement: str) -> Claim:
-    A, longest = coefficients(PARTS[part]), PARTS[part].longest
+    A, longest = coefficients(part), PARTS[part].longest
     return Claim(
         id=name,
         label=SUM,
-        section=SECTION,
         kind="expectation",
         statement=statement,
         formula=r"\sum_t \tfrac{\eta_t}{2} E\|\nabla f(\bar x_t)\|^2 \leq \Delta_f"
         r" + \frac{b\sigma^2}{240 L^2 B\eta_0}"
         r" + \frac{c^2}{L^2}[A_\sigma\sigma^2 + A_\zeta\zeta^2]\sum_t \eta_t^3",
-        compare=beside(240, A),
+        compare=beside(REPAIRED_LAM, A),
         cases=run_cases,
         premises=run_premises(longest),
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
             Mutant("initial batch over 280 instead of 240", compare=beside(280, A)),
-            Mutant("no term in sigma", compare=beside(240, A, noise=0.0)),
+            Mutant("no term in sigma", compare=beside(REPAIRED_LAM, A, noise=0.0)),
             read_as("overwrite"),
         ),
     )
 
 
+per_round = partial(
+    Claim,
+    label=DRIFT,
+    kind="expectation",
+    cases=round_cases,
+    premises=at_least_two,
+    readings=RIGHT_READINGS,
+)
 CLAIMS = (
     Claim(
         id="R1",
         label=POTENTIAL,
-        section=SECTION,
         kind="conditional",
         statement="One step of the sharper potential, every t, with the jump's own term.",
         formula=r"E[\Psi_{t+1}-\Psi_t] \leq -\tfrac{\eta}{2}\|\nabla f\|^2"
@@ -116,25 +113,19 @@ CLAIMS = (
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
-            Mutant("lam = 320 instead of 240", compare=lambda path: potential(path, lam=320)),
-            Mutant("no term for the jump", compare=lambda path: potential(path, jump=0.0)),
-            Mutant("a sync batch of 3 not drawn", compare=lambda path: potential(path, m=3)),
+            wrong("lam = 320 instead of 240", lam=320),
+            wrong("no term for the jump", jump=0.0),
+            wrong("a sync batch of 3 not drawn", m=3),
             read_as("overwrite"),
             read_as("average-both"),
         ),
     ),
-    Claim(
+    per_round(
         id="R2",
-        label=DRIFT,
-        section=SECTION,
-        kind="expectation",
         statement="Within a round the drift of the directions is at most G times its forcing.",
         formula=r"Y_i := (E\Delta_{t_0+i})^{1/2} \leq G\,[Lh\sqrt K\sum_{j<i}\|\bar d_{t_0+j}\|"
         r" + \kappa L Z_{s-1} + i\alpha\sqrt{K/2}\,\zeta + \alpha\sqrt{iK/b}\,\sigma]",
         compare=on_rounds(drift),
-        cases=round_cases,
-        premises=at_least_two,
-        readings=RIGHT_READINGS,
         mutants=(
             SCALED,
             Mutant("the first direction left out", compare=on_rounds(_late)),
@@ -142,18 +133,12 @@ CLAIMS = (
             Mutant("sigma left out", compare=without(drift, sigma=0.0)),
         ),
     ),
-    Claim(
+    per_round(
         id="R3",
-        label=DRIFT,
-        section=SECTION,
-        kind="expectation",
         statement="The consensus error at the jump, per round; nearly sharp without noise.",
         formula=r"Z_s \leq G\,[Lh^2\sqrt K I^{3/2}\sqrt{Q_s/3} + \tfrac{\kappa}{16}Z_{s-1}"
         r" + h\alpha\sqrt{K/2}\,\zeta I^2/2 + \tfrac23 h\alpha\sqrt{K/b}\,\sigma I^{3/2}]",
         compare=on_rounds(jump_size),
-        cases=round_cases,
-        premises=at_least_two,
-        readings=RIGHT_READINGS,
         mutants=(
             SCALED,
             Mutant("Q/5 instead of Q/3", compare=on_rounds(lambda r: jump_size(r, third=5.0))),

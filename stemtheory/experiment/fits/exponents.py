@@ -25,9 +25,7 @@ from stemtheory.experiment.fits.regression import LEAST, Line, fit_line
 from stemtheory.experiment.fits.targets import Results, Target, draws
 from stemtheory.experiment.fits.tuning import tuned
 from stemtheory.experiment.store import tables
-from stemtheory.runtime import Floats, choice
-
-VERDICTS = ("consistent", "faster", "slower", "not-estimable", "not-reached")
+from stemtheory.runtime import Floats, Verdict, choice
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Fit:
     rule: Rule
     group: Mapping[str, Any]
     theory: float
-    verdict: str
+    verdict: Verdict
     reason: str
     rows: int
     used: int
@@ -200,7 +198,7 @@ def _target_rows(found: Sequence[Target], results: Results) -> Iterable[_Row]:
         record = record | {"T": target.costs.get("steps"), "epsilon": target.epsilon}
         if target.on_curve:
             record |= {"b": None, "I": None}
-        status = "ok" if target.status == "reached" else target.status
+        status = "ok" if target.status == Verdict.REACHED else target.status
         columns = _with_products(target.point, record)
         yield _Row(columns, status, target.costs, target.resampled, target.points, i)
 
@@ -303,23 +301,24 @@ def _array(values: Sequence[float | None]) -> Floats:
 
 def _verdict(
     rule: Rule, theory: float, line: Line | None, reason: str, left_out: Mapping[str, int]
-) -> tuple[str, str]:
+) -> tuple[Verdict, str]:
     """Return the verdict, and in words what it means.
 
     M, samples and rounds are costs: faster is the smaller one in the limit, which lies at a small
     epsilon and at a large anything else.
     """
     if line is None:
-        lost = left_out.get("not-reached", 0)
+        lost = left_out.get(Verdict.NOT_REACHED, 0)
         if lost and rule.y != "M":
-            return "not-reached", f"{lost} rows do not reach their epsilon; {reason}"
-        return "not-estimable", reason
+            return Verdict.NOT_REACHED, f"{lost} rows do not reach their epsilon; {reason}"
+        return Verdict.NOT_ESTIMABLE, reason
     if line.low <= theory <= line.high or abs(line.exponent - theory) <= rule.tolerance:
-        return "consistent", f"consistent with {theory:g}"
+        return Verdict.CONSISTENT, f"consistent with {theory:g}"
     smaller = (line.exponent > theory) if rule.x == "epsilon" else (line.exponent < theory)
     if smaller:
-        return "faster", "faster than the bound on this family (the bound is not contradicted)"
-    return "slower", (
+        reason = "faster than the bound on this family (the bound is not contradicted)"
+        return Verdict.FASTER, reason
+    return Verdict.SLOWER, (
         "slower than the bound's exponent over this range: pre-asymptotic or violated, and the"
         " trend of bound over measurement says which"
     )

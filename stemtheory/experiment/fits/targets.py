@@ -23,7 +23,7 @@ from stemtheory.bounds import BOUNDS, Inversion, invert
 from stemtheory.experiment.design.cells import Cell, canonical
 from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.execute.work import CellResult, load_trace
-from stemtheory.runtime import Floats, UsageError
+from stemtheory.runtime import Floats, UsageError, Verdict
 from stemtheory.simulator import RESAMPLES, interval, last_crossing, resampled_means
 
 Results = Mapping[str, CellResult]
@@ -43,8 +43,8 @@ class Cost(NamedTuple):
 class Target:
     """One epsilon on one family of cells.
 
-    ``status`` is ``reached``, ``not-reached``, ``before-record`` (M is below epsilon at the least T
-    already), or why there are no numbers. ``costs`` and ``ends`` (95 %) are by the names of
+    ``status`` is the verdict ``reached``, ``not-reached`` or ``before-record``, or that of a cell
+    without numbers. ``costs`` and ``ends`` (95 %) are by the names of
     ``COSTS``, ``resampled`` (m,) too; they are empty unless reached. ``bounds`` holds what every
     bound that applies promises; ``points`` are the reported points behind it.
     """
@@ -165,7 +165,7 @@ def _target(family: list[Point], results: Results, curve: _Curve | None) -> Targ
         return Target(last, epsilon, worst, reason, len(family), bounds=bounds)
     T = float(last_crossing(curve.times, curve.means, epsilon))
     status, reason = _verdict(T, epsilon, curve, holes)
-    if status != "reached":
+    if status != Verdict.REACHED:
         return Target(last, epsilon, status, reason, len(family), bounds=bounds)
     # a resample that leaves the record is held at its end: the interval is open there
     drawn = last_crossing(curve.times, curve.drawn, epsilon)
@@ -183,17 +183,18 @@ def _target(family: list[Point], results: Results, curve: _Curve | None) -> Targ
     )
 
 
-def _verdict(T: float, epsilon: float, curve: _Curve, holes: dict[int, str]) -> tuple[str, str]:
+def _verdict(T: float, epsilon: float, curve: _Curve, holes: dict[int, str]) -> tuple[Verdict, str]:
     if not np.isfinite(T):
         if T < 0:
-            return "before-record", f"M is {curve.means[0]:.3g} at the least T already"
-        return "not-reached", f"M is {curve.means[-1]:.3g} at the largest T"
+            return Verdict.BEFORE_RECORD, f"M is {curve.means[0]:.3g} at the least T already"
+        return Verdict.NOT_REACHED, f"M is {curve.means[-1]:.3g} at the largest T"
     # the bracket of the crossing begins at the last T that is known to lie above epsilon
     behind = float(curve.times[curve.times <= T].max())
     if late := {t: status for t, status in holes.items() if t > behind}:
         t, status = min(late.items())
-        return "not-reached", f"the cell at T = {t} is {status}, and M may be above epsilon there"
-    return "reached", ""
+        reason = f"the cell at T = {t} is {status}, and M may be above epsilon there"
+        return Verdict.NOT_REACHED, reason
+    return Verdict.REACHED, ""
 
 
 def _status(result: CellResult | None) -> str:

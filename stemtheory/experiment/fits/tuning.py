@@ -19,6 +19,7 @@ from typing import Any
 
 from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.fits.targets import Results, Target
+from stemtheory.runtime import Verdict
 
 STEP = "schedule_options.eta"
 
@@ -88,7 +89,7 @@ def _group(target: Target, name: str) -> Any:
 def _winner(group: list[Target], results: Results, name: str) -> Tuned:
     """The least samples win; of equal ones the smaller step."""
     values = {id(t): float(t.point.cell.settings()[name]) for t in group}
-    reached = [t for t in group if t.status == "reached" and not _diverged(t, results)]
+    reached = [t for t in group if t.status == Verdict.REACHED and not _diverged(t, results)]
     best = min(reached, key=lambda t: (t.costs["samples"], values[id(t)]), default=None)
     tried = sorted(values.values())
     value = None if best is None else values[id(best)]
@@ -105,7 +106,7 @@ def _winner(group: list[Target], results: Results, name: str) -> Tuned:
 def _nobody(first: Target, tried: int, name: str) -> Target:
     """The target of a group in which no run gets to epsilon."""
     reason = f"none of {tried} values of {name} gets there"
-    return Target(first.point, first.epsilon, "not-reached", reason, first.points)
+    return Target(first.point, first.epsilon, Verdict.NOT_REACHED, reason, first.points)
 
 
 def _diverged(target: Target, results: Results) -> bool:

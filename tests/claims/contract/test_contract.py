@@ -12,7 +12,7 @@ import pytest
 
 from stemtheory.algorithms.base import Step
 from stemtheory.algorithms.stem import Stem
-from stemtheory.claims.contract import Row, check_problem, passed, records, table, text
+from stemtheory.claims.contract import ContractRow, check_problem, passed, records, table, text
 from stemtheory.claims.contract.statistics import Z_LIMIT, z_scores
 from stemtheory.oracles.catalogue import load_problem, names, problem_entry
 from stemtheory.oracles.finite_sum import FiniteSum, Model
@@ -35,7 +35,7 @@ SIZES: list[dict[str, Any]] = [
 ALONE = {"K": 1, "dim": 3, "spectrum": 3.0, "rotate": True, "heterogeneity": "none"}
 
 
-def failures(rows: list[Row]) -> list[Row]:
+def failures(rows: list[ContractRow]) -> list[ContractRow]:
     """Return the rows that are no success."""
     return [row for row in rows if not row.ok]
 
@@ -297,7 +297,7 @@ def test_a_real_batch_needs_the_gaussian_sampling() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("margin", [-1e4, 1e4])
-def test_pitfall_25_logistic_is_finite_at_huge_margins(dtype: Any, margin: float) -> None:
+def test_logistic_is_finite_at_huge_margins(dtype: Any, margin: float) -> None:
     """In float32 too; the formula as it is printed (mutant) overflows."""
     problem = _logistic(dim=3).place(numpy_backend("test"), np.dtype(dtype))
     a = problem.rows[0]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stemtheory.claims.contract import Row, check_problem
+from stemtheory.claims.contract import ContractRow, check_problem
 from stemtheory.oracles.catalogue import load_problem
 from stemtheory.oracles.finite_sum import FiniteSum
 from stemtheory.oracles.problem import Problem, Witness
@@ -28,7 +28,7 @@ def rejected(problem: Any) -> dict[str, str]:
     return {row.constant: row.verdict for row in rows_of(problem) if not row.ok}
 
 
-def rows_of(problem: Any) -> list[Row]:
+def rows_of(problem: Any) -> list[ContractRow]:
     """Return the rows of the quick contract."""
     return check_problem(problem, quick=True)
 
@@ -276,7 +276,7 @@ def _logistic(**dials: Any) -> FiniteSum:
     return problem
 
 
-def _row(problem: Any, name: str) -> Row:
+def _row(problem: Any, name: str) -> ContractRow:
     return next(row for row in rows_of(problem) if row.constant == name)
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from stemtheory.algorithms.base import mean_over_workers
 from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.claims.base import Verdict, dials
+from stemtheory.claims.base import dials
+from stemtheory.claims.checking import check
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
 from stemtheory.claims.judge import critical
-from stemtheory.claims.ledger import check, claims
+from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.fedavg import (
     accumulated,
     descent,
@@ -26,6 +27,7 @@ from stemtheory.claims.paper.fedavg import (
     stale,
 )
 from stemtheory.claims.paper.fedavg_rates import at_accuracy, speed_up_beyond, upper_beyond
+from stemtheory.runtime import Verdict
 from stemtheory.simulator.stepwise import gaussian_draw
 
 COMMON = dials(sigma=0.5, zeta=1.0)
@@ -59,7 +61,7 @@ def test_rounds_are_cut_where_they_end(path: FedAvgPath) -> None:
 def test_the_expected_value_is_the_resampled_one(path: FedAvgPath) -> None:
     """20000 fresh minibatches at t = 3, one replicate; |z| < 4.5: false alarms 7e-6."""
     n, t = 20_000, 3
-    x = np.broadcast_to(path.x[t, 0], (n, *path.x.shape[2:]))
+    x = np.broadcast_to(path.p[t, 0], (n, *path.p.shape[2:]))
     minibatch = gaussian_draw(path.problem, seed=77, replicates=n)(0, path.case.b)
     d = mean_over_workers(path.problem.stochastic_gradient(x, minibatch))
     values = path.problem.value(path.xbar[t, 0] - path.eta * d)

@@ -8,17 +8,19 @@ Paper: Lemma (lem: GradientErrorContraction_BatchGradients_App), eq. (eq: DR_Des
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from stemtheory.algorithms import mean_over_workers
-from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, wrong
 from stemtheory.claims.evidence.counterexamples import DRIFTED, far, tilted
-from stemtheory.claims.evidence.path import Path, square
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.evidence.sums import drift_sum, per_t
 from stemtheory.claims.paper.stem.contraction import cases, sides
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
-SECTION = "stem-lemmas"
 LEMMA = "lem: GradientErrorContraction_BatchGradients_App"
 
 
@@ -87,98 +89,61 @@ def gradient_spread(path: Path, noise: float = 1.0, zeta: float = 1.0) -> Compar
 
 RUNS = (far(256), tilted("literal", 8), tilted("average-first", 16), DRIFTED)
 
+conditional = partial(
+    Claim, label=LEMMA, kind="conditional", cases=cases, readings=ALL_READINGS, counterexamples=RUNS
+)
 CLAIMS = (
-    Claim(
+    conditional(
         id="M5",
-        label=LEMMA,
-        section=SECTION,
-        kind="conditional",
         statement="The workers' directions drift apart at a bounded rate.",
-        formula=(
-            r"\sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq [(1-a_t)^2(1+\beta)"
-            r" + 4L^2(1+\tfrac1\beta)\eta_{t-1}^2] \sum_k E\|d_{t-1}^{(k)} - \bar d_{t-1}\|^2"
-            r" + (1+\tfrac1\beta)[4KL^2\eta_{t-1}^2 E\|\bar d_{t-1}\|^2"
-            r" + \tfrac{4K\sigma^2}{b} a_t^2 + 8K\zeta^2 a_t^2 + 32L^2(I-1)a_t^2"
-            r" \sum_{\ell=\bar t_{s-1}}^{t-1} \eta_\ell^2 \sum_k"
-            r" E\|d_\ell^{(k)} - \bar d_\ell\|^2]"
-        ),
+        formula=r"\sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq [(1-a_t)^2(1+\beta)"
+        r" + 4L^2(1+\tfrac1\beta)\eta_{t-1}^2] \sum_k E\|d_{t-1}^{(k)} - \bar d_{t-1}\|^2"
+        r" + (1+\tfrac1\beta)[4KL^2\eta_{t-1}^2 E\|\bar d_{t-1}\|^2"
+        r" + \tfrac{4K\sigma^2}{b} a_t^2 + 8K\zeta^2 a_t^2 + 32L^2(I-1)a_t^2"
+        r" \sum_{\ell=\bar t_{s-1}}^{t-1} \eta_\ell^2 \sum_k"
+        r" E\|d_\ell^{(k)} - \bar d_\ell\|^2]",
         compare=consensus,
-        cases=cases,
-        readings=ALL_READINGS,
         expected={("literal", "sync"): Verdict.VIOLATED},
-        counterexamples=RUNS,
-        reason=(
-            "Literal: in the step after tbar_s the two points of one estimate are further apart"
-            " than eta_{t-1} d_{t-1}. Seen at I = 256 for beta -> infinity (Dl_{t-1} = 0 there),"
-            " and for beta = 1/I from about I = 65536."
-        ),
+        reason="Literal: in the step after tbar_s the two points of one estimate are further apart"
+        " than eta_{t-1} d_{t-1}. Seen at I = 256 for beta -> infinity (Dl_{t-1} = 0 there),"
+        " and for beta = 1/I from about I = 65536.",
         repair="M5-R: the real distances J_{t-1} and X_{t-1}.",
-        mutants=(
-            SCALED,
-            Mutant("without ||dbar||^2", compare=lambda p: consensus(p, mean=0.0)),
-            Mutant("a^4 for a^2", compare=lambda p: consensus(p, power=4.0)),
-        ),
+        mutants=(SCALED, wrong("without ||dbar||^2", mean=0.0), wrong("a^4 for a^2", power=4.0)),
     ),
-    Claim(
+    conditional(
         id="M5-R",
-        label=LEMMA,
-        section=SECTION,
-        kind="conditional",
         statement="The same with the distances that the points really are apart.",
-        formula=(
-            r"\sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq (1-a_t)^2(1+\beta)"
-            r" \sum_k E\|d_{t-1}^{(k)} - \bar d_{t-1}\|^2 + (1+\tfrac1\beta)[2L^2 J_{t-1}"
-            r" + 2a_t^2(\tfrac{2K\sigma^2}{b} + 4K\zeta^2 + 16L^2 X_{t-1})]"
-        ),
+        formula=r"\sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq (1-a_t)^2(1+\beta)"
+        r" \sum_k E\|d_{t-1}^{(k)} - \bar d_{t-1}\|^2 + (1+\tfrac1\beta)[2L^2 J_{t-1}"
+        r" + 2a_t^2(\tfrac{2K\sigma^2}{b} + 4K\zeta^2 + 16L^2 X_{t-1})]",
         compare=consensus_repaired,
-        cases=cases,
-        readings=ALL_READINGS,
-        counterexamples=RUNS,
-        mutants=(
-            SCALED,
-            Mutant("without the movement", compare=lambda p: consensus_repaired(p, moves=0.0)),
-            Mutant("a^4 for a^2", compare=lambda p: consensus_repaired(p, power=4.0)),
-        ),
+        mutants=(SCALED, wrong("without the movement", moves=0.0), wrong("a^4 for a^2", power=4.0)),
     ),
-    Claim(
+    conditional(
         id="M5a",
         label="eq: DR_Descent_d_Intermediate1_Batch",
-        section=SECTION,
-        kind="conditional",
         statement="The fresh part of the directions differs by movement and by the gradients.",
-        formula=(
-            r"\sum_k E\|(g_t^{(k)} - \bar g_t) - (1-a_t)(g_{t-1}^{(k)} - \bar g_{t-1})\|^2"
-            r" \leq 2L^2 \sum_k E\|x_t^{(k)} - x_{t-1}^{(k)}\|^2"
-            r" + 2a_t^2 \sum_k E\|g_{t-1}^{(k)} - \bar g_{t-1}\|^2"
-        ),
+        formula=r"\sum_k E\|(g_t^{(k)} - \bar g_t) - (1-a_t)(g_{t-1}^{(k)} - \bar g_{t-1})\|^2"
+        r" \leq 2L^2 \sum_k E\|x_t^{(k)} - x_{t-1}^{(k)}\|^2"
+        r" + 2a_t^2 \sum_k E\|g_{t-1}^{(k)} - \bar g_{t-1}\|^2",
         compare=second_term,
-        cases=cases,
-        readings=ALL_READINGS,
-        counterexamples=RUNS,
         mutants=(
             SCALED,
-            Mutant("without the movement", compare=lambda p: second_term(p, moves=0.0)),
-            Mutant("without the gradients", compare=lambda p: second_term(p, differs=0.0)),
+            wrong("without the movement", moves=0.0),
+            wrong("without the gradients", differs=0.0),
         ),
     ),
-    Claim(
+    conditional(
         id="M5b",
         label="eq: DR_Descent_d_Intermediate2_Batch",
-        section=SECTION,
-        kind="conditional",
         statement="The workers' gradients differ by noise, heterogeneity and distance.",
-        formula=(
-            r"\sum_k E\|g_{t-1}^{(k)} - \bar g_{t-1}\|^2 \leq \tfrac{2K\sigma^2}{b} + 4K\zeta^2"
-            r" + 16L^2 \sum_k E\|x_{t-1}^{(k)} - \bar x_{t-1}\|^2"
-        ),
+        formula=r"\sum_k E\|g_{t-1}^{(k)} - \bar g_{t-1}\|^2 \leq \tfrac{2K\sigma^2}{b} + 4K\zeta^2"
+        r" + 16L^2 \sum_k E\|x_{t-1}^{(k)} - \bar x_{t-1}\|^2",
         compare=gradient_spread,
-        cases=cases,
-        readings=ALL_READINGS,
-        counterexamples=RUNS,
         mutants=(
             SCALED,
-            Mutant("without the noise", compare=lambda p: gradient_spread(p, noise=0.0)),
-            Mutant("without the heterogeneity", compare=lambda p: gradient_spread(p, zeta=0.0)),
+            wrong("without the noise", noise=0.0),
+            wrong("without the heterogeneity", zeta=0.0),
         ),
     ),
 )

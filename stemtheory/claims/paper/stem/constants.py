@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,6 @@ from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant
 from stemtheory.claims.evidence.measured import Terms
 from stemtheory.schedules import theorem_eta, theorem_sum_eta_cubed
 
-SECTION = "stem-theorem"
 LABEL = "Thm: PR_Convergence_Main_App"
 Column = Callable[[Setting], Any]
 
@@ -87,31 +87,26 @@ def coefficients(_: Any) -> Comparison:
     return Comparison(left, right)
 
 
-ARITHMETIC: dict[str, Any] = {
-    "section": SECTION,
-    "kind": "arithmetic",
-    "label": LABEL,
-    "cases": settings,
-}
+arithmetic = partial(Claim, kind="arithmetic", label=LABEL, cases=settings)
 
 CLAIMS = (
-    Claim(
+    arithmetic(
         id="M7a-C",
         statement="The coefficients of M7a follow from the potential and the consensus lemmas.",
         formula=r"7/16 - 1/64 = 27/64, 1/32 + 1/64 \leq 3/64, \eta_t L/2 \leq 1/32",
         compare=coefficients,
-        **ARITHMETIC,
     ),
-    Claim(
+    arithmetic(
+        label="Eq: Sum_OverT_LastTerm",
         id="M7c",
         statement="The sum of eta_t^3 is at most (bK)^2/L^3 ln(T + 1).",
         formula=r"\sum_{t=1}^T \eta_t^3 \leq \bar\kappa^3/\sigma^2 \ln(T+1)",
         compare=columns(sum_of_cubes, lambda s: kappa3(s) * math.log1p(s.T)),
         mutants=(SCALED, Mutant("without the logarithm", compare=columns(sum_of_cubes, kappa3))),
         reason="In the constant phase the sum is smaller by T/(4096 I^3 (bK)^2 ln(T+1)).",
-        **ARITHMETIC | {"label": "Eq: Sum_OverT_LastTerm"},
     ),
-    Claim(
+    arithmetic(
+        label="Eq: Grad_Norm_Sum1",
         id="M7d",
         statement="Divided by eta_T T/2, with 1/16 < 3/32 < 1/4 and eta_t >= eta_T.",
         formula=r"1/16 < 3/32 < 1/4,\ \eta_t \geq \eta_T",
@@ -119,9 +114,9 @@ CLAIMS = (
             lambda s: sum(BOUNDS["stem-intermediate"].terms(s).values()),
             lambda s: sum(grad_norm_sum1(s).values()),
         ),
-        **ARITHMETIC | {"label": "Eq: Grad_Norm_Sum1"},
     ),
-    Claim(
+    arithmetic(
+        label="Eq: GradNorm_1stTerm",
         id="M7e",
         statement="1/(eta_T T) is at most 16LI/T + L/((bK)^{2/3} T^{2/3}).",
         formula=r"1/(\eta_T T) \leq 16LI/T + L/((bK)^{2/3}T^{2/3})",
@@ -135,17 +130,17 @@ CLAIMS = (
                 ),
             ),
         ),
-        **ARITHMETIC | {"label": "Eq: GradNorm_1stTerm"},
     ),
-    Claim(
+    arithmetic(
+        label="Eq: GradNorm_2ndTerm",
         id="M7f",
         statement="The first batch's term, with 1/eta_0 <= 16LI.",
         formula=r"\frac{1}{\eta_T T}\frac{\sigma^2}{32L^2}\frac{b}{B\eta_0} \leq"
         r" \frac{8bI^2}{BT}\sigma^2 + \frac{bI}{(bK)^{2/3}BT^{2/3}}\frac{\sigma^2}{2}",
         compare=columns(term(grad_norm_sum1, "initial_batch"), term(theorem, "initial_batch")),
-        **ARITHMETIC | {"label": "Eq: GradNorm_2ndTerm"},
     ),
-    Claim(
+    arithmetic(
+        label="Eq: GradNorm_3rdTerm",
         id="M7g",
         statement="The noise term: 16*128^2/4 = 256^2 and 128^2/4 = 64^2.",
         formula=r"\frac{1}{\eta_T T}\frac{c^2\bar\kappa^3}{4L^2} \leq 256^2\sigma^2 I/T +"
@@ -161,6 +156,5 @@ CLAIMS = (
             ),
         ),
         reason="With the true c and 3/32 in place of 1/4 it would be 10.7x smaller.",
-        **ARITHMETIC | {"label": "Eq: GradNorm_3rdTerm"},
     ),
 )

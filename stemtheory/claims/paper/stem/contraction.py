@@ -10,6 +10,7 @@ eq. (eq_bound_grad_error_norm_2).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from stemtheory.claims.base import (
     Claim,
     Comparison,
     Mutant,
-    Verdict,
+    wrong,
 )
 from stemtheory.claims.evidence.brackets import brackets
 from stemtheory.claims.evidence.counterexamples import (
@@ -33,13 +34,13 @@ from stemtheory.claims.evidence.counterexamples import (
     overwritten,
     tilted,
 )
-from stemtheory.claims.evidence.path import EPS, Path, record, square
+from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.evidence.sums import growth, per_t
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.paper.preliminary import mean_of, noisy_cases
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
-SECTION = "stem-lemmas"
 LEMMA = "lem: ErrorContraction_BatchGradients_App"
 EQUALITY, PER_SAMPLE = "eq_bound_grad_error_norm", "eq_bound_grad_error_norm_2"
 
@@ -144,23 +145,17 @@ def per_sample(path: Path, noise: float = 1.0, moving: float = 1.0) -> Compariso
     return Comparison(path.noise_change[t], right, sides(path)[..., None], t[:, None, None])
 
 
+conditional = partial(Claim, label=LEMMA, kind="conditional", cases=cases, readings=ALL_READINGS)
 CLAIMS = (
-    Claim(
+    conditional(
         id="M3",
-        label=LEMMA,
-        section=SECTION,
-        kind="conditional",
         statement="The mean error of the direction contracts, up to movement and noise.",
-        formula=(
-            r"E\|\bar e_{t+1}\|^2 \leq (1-a_{t+1})^2 E\|\bar e_t\|^2"
-            r" + \tfrac{8(1-a_{t+1})^2 L^2}{bK^2} \tfrac{I-1}{I} \eta_t^2"
-            r" \sum_k E\|d_t^{(k)} - \bar d_t\|^2"
-            r" + \tfrac{4(1-a_{t+1})^2 L^2 \eta_t^2}{bK} E\|\bar d_t\|^2"
-            r" + \tfrac{2 a_{t+1}^2 \sigma^2}{bK}"
-        ),
+        formula=r"E\|\bar e_{t+1}\|^2 \leq (1-a_{t+1})^2 E\|\bar e_t\|^2"
+        r" + \tfrac{8(1-a_{t+1})^2 L^2}{bK^2} \tfrac{I-1}{I} \eta_t^2"
+        r" \sum_k E\|d_t^{(k)} - \bar d_t\|^2"
+        r" + \tfrac{4(1-a_{t+1})^2 L^2 \eta_t^2}{bK} E\|\bar d_t\|^2"
+        r" + \tfrac{2 a_{t+1}^2 \sigma^2}{bK}",
         compare=contraction,
-        cases=cases,
-        readings=ALL_READINGS,
         expected={(reading, "sync"): Verdict.VIOLATED for reading in ALL_READINGS},
         counterexamples=(
             opposed(8, 64, 16),
@@ -168,33 +163,26 @@ CLAIMS = (
             tilted("average-first", 12),
             tilted("average-first", 16),
         ),
-        reason=(
-            "overwrite: the estimator's target jumps when the own point is replaced; literal and"
-            " average-first: the two points of one estimate per round are further apart than one"
-            " local step."
-        ),
+        reason="overwrite: the estimator's target jumps when the own point is replaced; literal and"
+        " average-first: the two points of one estimate per round are further apart than one"
+        " local step.",
         repair="Put the distance of the two points in place of the local step (M3-R).",
         mutants=(
             SCALED,
-            Mutant("without the noise term", compare=lambda p: contraction(p, noise=0.0)),
-            Mutant("a^4 for a^2", compare=lambda p: contraction(p, power=4.0)),
-            Mutant("without ||dbar||^2", compare=lambda p: contraction(p, mean=0.0)),
+            wrong("without the noise term", noise=0.0),
+            wrong("a^4 for a^2", power=4.0),
+            wrong("without ||dbar||^2", mean=0.0),
         ),
     ),
-    Claim(
+    conditional(
         id="M3-R",
-        label=LEMMA,
-        section=SECTION,
-        kind="conditional",
         statement="The contraction with the distance that the two points really are apart.",
-        formula=(
-            r"E\|\bar e_{t+1}\|^2 \leq (1-a)^2 E\|\bar e_t\|^2 + \tfrac{2(1-a)^2L^2}{bK^2} E J_t"
-            r" + \tfrac{2a^2\sigma^2}{bK},\ J_t = \eta_t^2 \sum_k \|d_t^{(k)} - \bar d_t\|^2"
-            r" + K\eta_t^2\|\bar d_t\|^2,\ \text{at the jump}"
-            r" J_t = \sum_k \|x_t^{(k)} - \bar x_t\|^2 + K\eta_t^2\|\bar d_t\|^2"
-        ),
+        formula=r"E\|\bar e_{t+1}\|^2 \leq (1-a)^2 E\|\bar e_t\|^2"
+        r" + \tfrac{2(1-a)^2L^2}{bK^2} E J_t + \tfrac{2a^2\sigma^2}{bK},"
+        r"\ J_t = \eta_t^2 \sum_k \|d_t^{(k)} - \bar d_t\|^2 + K\eta_t^2\|\bar d_t\|^2,"
+        r"\ \text{at the jump}"
+        r" J_t = \sum_k \|x_t^{(k)} - \bar x_t\|^2 + K\eta_t^2\|\bar d_t\|^2",
         compare=repaired,
-        cases=cases,
         readings=RIGHT_READINGS,
         counterexamples=(
             tilted("literal", 8),
@@ -205,21 +193,18 @@ CLAIMS = (
         mutants=(
             SCALED,
             Mutant("the reading that overwrites", change=overwritten),
-            Mutant("without the noise term", compare=lambda p: repaired(p, noise=0.0)),
+            wrong("without the noise term", noise=0.0),
             Mutant("no jump", compare=lambda p: repaired(p, jumps=np.zeros((p.T, 1), bool))),
         ),
     ),
     Claim(
         id="M3a",
         label=LEMMA,
-        section=SECTION,
         kind="pathwise",
         statement="The error of the direction is (1 - a) times the last one, plus noise.",
-        formula=(
-            r"\bar e_t = (1-a_t) \bar e_{t-1} + \tfrac1K \sum_k \tfrac1b \sum_\xi"
-            r" [(\nabla f^{(k)}(x_t;\xi) - \nabla f^{(k)}(x_t))"
-            r" - (1-a_t)(\nabla f^{(k)}(x_{t-1};\xi) - \nabla f^{(k)}(x_{t-1}))]"
-        ),
+        formula=r"\bar e_t = (1-a_t) \bar e_{t-1} + \tfrac1K \sum_k \tfrac1b \sum_\xi"
+        r" [(\nabla f^{(k)}(x_t;\xi) - \nabla f^{(k)}(x_t))"
+        r" - (1-a_t)(\nabla f^{(k)}(x_{t-1};\xi) - \nabla f^{(k)}(x_{t-1}))]",
         compare=recursion,
         cases=cases,
         readings=ALL_READINGS,
@@ -231,20 +216,17 @@ CLAIMS = (
         mutants=(
             SCALED,
             Mutant("the reading that overwrites", change=overwritten),
-            Mutant("the minibatch of the step before", compare=lambda p: recursion(p, lag=1)),
-            Mutant("ebar_t for ebar_{t+1}", compare=lambda p: recursion(p, shift=0)),
+            wrong("the minibatch of the step before", lag=1),
+            wrong("ebar_t for ebar_{t+1}", shift=0),
         ),
     ),
     Claim(
         id="M3b",
         label=EQUALITY,
-        section=SECTION,
         kind="expectation",
         statement="The mean squared error grows by the variance of the new noise, exactly.",
-        formula=(
-            r"E\|\bar e_t\|^2 = (1-a_t)^2 E\|\bar e_{t-1}\|^2"
-            r" + \tfrac{1}{b^2K^2} \sum_k \sum_\xi E\|[\cdot](\xi)\|^2"
-        ),
+        formula=r"E\|\bar e_t\|^2 = (1-a_t)^2 E\|\bar e_{t-1}\|^2"
+        r" + \tfrac{1}{b^2K^2} \sum_k \sum_\xi E\|[\cdot](\xi)\|^2",
         compare=expected_growth,
         cases=noisy_cases,
         readings=ALL_READINGS,
@@ -254,31 +236,25 @@ CLAIMS = (
         mutants=(
             SCALED,
             Mutant("the reading that overwrites", change=overwritten),
-            Mutant("1 - a for its square", compare=lambda c: expected_growth(c, kept=1)),
+            wrong("1 - a for its square", kept=1),
             Mutant(
                 "1/(b^2 K) for 1/(b^2 K^2)",
                 compare=lambda c: expected_growth(c, samples=float(c.K)),
             ),
         ),
     ),
-    Claim(
+    conditional(
         id="M3c",
         label=PER_SAMPLE,
-        section=SECTION,
-        kind="conditional",
         statement="The noise of one sample: movement of the points, and a fresh part.",
-        formula=(
-            r"E\|[\cdot](\xi)\|^2 \leq 2(1-a_t)^2 L^2 E\|x_t^{(k)} - x_{t-1}^{(k)}\|^2"
-            r" + 2a_t^2\sigma^2"
-        ),
+        formula=r"E\|[\cdot](\xi)\|^2 \leq 2(1-a_t)^2 L^2 E\|x_t^{(k)} - x_{t-1}^{(k)}\|^2"
+        r" + 2a_t^2\sigma^2",
         compare=per_sample,
-        cases=cases,
-        readings=ALL_READINGS,
         counterexamples=(tilted("literal", 8), tilted("average-first", 12)),
         mutants=(
             SCALED,
-            Mutant("without the noise term", compare=lambda p: per_sample(p, noise=0.0)),
-            Mutant("without the movement", compare=lambda p: per_sample(p, moving=0.0)),
+            wrong("without the noise term", noise=0.0),
+            wrong("without the movement", moving=0.0),
         ),
     ),
 )

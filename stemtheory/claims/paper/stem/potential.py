@@ -9,13 +9,15 @@ Paper: Lemma (Lem: Potential_Descent_App), eq. (Eq: Error_Descent_1).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Comparison, wrong
 from stemtheory.claims.evidence.counterexamples import opposed, tilted
-from stemtheory.claims.evidence.path import EPS, Path, square
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.evidence.sums import (
     growth,
     momentum_constant,
@@ -24,9 +26,7 @@ from stemtheory.claims.evidence.sums import (
     theorem_schedule,
 )
 from stemtheory.claims.paper.stem.contraction import cases, sides
-from stemtheory.runtime import Floats
-
-SECTION = "stem-lemmas"
+from stemtheory.runtime import Floats, Verdict
 
 
 def round_sides(path: Path) -> Any:
@@ -106,58 +106,50 @@ JUMPS = (
     tilted("average-first", 64),
 )
 
+conditional = partial(
+    Claim,
+    kind="conditional",
+    cases=cases,
+    premises=theorem_schedule,
+    readings=ALL_READINGS,
+    counterexamples=JUMPS,
+)
 CLAIMS = (
-    Claim(
+    conditional(
         id="M4",
         label="Lem: Potential_Descent_App",
-        section=SECTION,
-        kind="conditional",
         statement="The loss plus the weighted error of the direction descends over a round.",
-        formula=(
-            r"E[\Phi_{\bar t+1} - \Phi_{\bar t_{s-1}}] \leq"
-            r" - \sum (\tfrac{7\eta_t}{16} - \tfrac{\eta_t^2 L}{2}) E\|\bar d_t\|^2"
-            r" - \sum \tfrac{\eta_t}{2} E\|\nabla f(\bar x_t)\|^2"
-            r" + \tfrac{\sigma^2c^2}{32L^2} \sum \eta_t^3"
-            r" + \tfrac{33}{256K} \tfrac{I-1}{I} \sum \eta_t \sum_k E\|d_t^{(k)}-\bar d_t\|^2"
-        ),
+        formula=r"E[\Phi_{\bar t+1} - \Phi_{\bar t_{s-1}}] \leq"
+        r" - \sum (\tfrac{7\eta_t}{16} - \tfrac{\eta_t^2 L}{2}) E\|\bar d_t\|^2"
+        r" - \sum \tfrac{\eta_t}{2} E\|\nabla f(\bar x_t)\|^2"
+        r" + \tfrac{\sigma^2c^2}{32L^2} \sum \eta_t^3"
+        r" + \tfrac{33}{256K} \tfrac{I-1}{I} \sum \eta_t \sum_k E\|d_t^{(k)}-\bar d_t\|^2",
         compare=potential_descent,
-        cases=cases,
-        premises=theorem_schedule,
-        readings=ALL_READINGS,
         expected={(reading, "sync"): Verdict.VIOLATED for reading in ALL_READINGS},
-        counterexamples=JUMPS,
         reason="It adds up the descent and the contraction, and so fails where they do.",
         repair="The one-step inequality REP1, with the distance at the jump.",
         mutants=(
             SCALED,
-            Mutant("without the noise term", compare=lambda p: potential_descent(p, noise=0.0)),
-            Mutant("without ||dbar||^2", compare=lambda p: potential_descent(p, mean=0.0)),
+            wrong("without the noise term", noise=0.0),
+            wrong("without ||dbar||^2", mean=0.0),
         ),
     ),
-    Claim(
+    conditional(
         id="M4a",
         label="Eq: Error_Descent_1",
-        section=SECTION,
-        kind="conditional",
         statement="The weighted error of the direction pays for the error in the descent.",
-        formula=(
-            r"\tfrac{bK}{64L^2} (\tfrac{E\|\bar e_{t+1}\|^2}{\eta_t}"
-            r" - \tfrac{E\|\bar e_t\|^2}{\eta_{t-1}}) \leq - \eta_t E\|\bar e_t\|^2"
-            r" + \tfrac{1}{8K} \tfrac{I-1}{I} \eta_t \sum_k E\|d_t^{(k)} - \bar d_t\|^2"
-            r" + \tfrac{\eta_t}{16} E\|\bar d_t\|^2 + \tfrac{\sigma^2c^2\eta_t^3}{32L^2}"
-        ),
+        formula=r"\tfrac{bK}{64L^2} (\tfrac{E\|\bar e_{t+1}\|^2}{\eta_t}"
+        r" - \tfrac{E\|\bar e_t\|^2}{\eta_{t-1}}) \leq - \eta_t E\|\bar e_t\|^2"
+        r" + \tfrac{1}{8K} \tfrac{I-1}{I} \eta_t \sum_k E\|d_t^{(k)} - \bar d_t\|^2"
+        r" + \tfrac{\eta_t}{16} E\|\bar d_t\|^2 + \tfrac{\sigma^2c^2\eta_t^3}{32L^2}",
         compare=error_descent,
-        cases=cases,
-        premises=theorem_schedule,
-        readings=ALL_READINGS,
         expected={(reading, "sync"): Verdict.VIOLATED for reading in ALL_READINGS},
-        counterexamples=JUMPS,
         reason="It is the contraction (M3) divided by eta_t, and fails where that does.",
         repair="Use M3-R instead of M3.",
         mutants=(
             SCALED,
-            Mutant("without the noise term", compare=lambda p: error_descent(p, noise=0.0)),
-            Mutant("twice the error paid for", compare=lambda p: error_descent(p, kept=3.0)),
+            wrong("without the noise term", noise=0.0),
+            wrong("twice the error paid for", kept=3.0),
         ),
     ),
 )

@@ -11,33 +11,38 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from stemtheory.bounds import BOUNDS, Inversion, Setting, invert
-from stemtheory.claims.base import Claim, Comparison, Mutant, Verdict
+from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
+from stemtheory.claims.evidence import bound_slopes
+from stemtheory.claims.evidence.bound_slopes import at_accuracy, units
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
+    I,
+    K,
     Monomial,
+    T,
+    b,
     comparison,
+    eps,
     exact,
     fitted,
     in_terms,
-    letter,
     measurable,
     nus,
     solve,
 )
+from stemtheory.runtime import Verdict
 from stemtheory.schedules import stem_curve
 
-SECTION = "stem-rates"
-T, K, b, I, eps = (letter(name) for name in ("T", "K", "b", "I", "eps"))
 FAST = I / T
 SLOW = (b * K * T) ** Fraction(-2, 3)
 LONG = [float(t) for t in np.geomspace(1e14, 1e26, 7)]
-WORKERS = (1, 4, 16, 64, 256)
+WORKERS = [1.0, 4.0, 16.0, 64.0, 256.0]
 ACCURACIES = [float(e) for e in np.geomspace(1e-3, 1e-9, 5)]
 
 
@@ -54,28 +59,12 @@ def measured_term(name: str, s: Setting) -> float:
     return value * s.I / (s.I - 1) if name == "heterogeneity" else value
 
 
-def units(T: float, K: int, b: float, I: int) -> Setting:
-    """Return a setting with L = sigma = zeta = gap = 1."""
-    return Setting(T, K, b, I, 1.0, 1.0, 1.0, 1.0)
-
-
 def slopes(
     setting: Callable[[float], Setting], x: list[float], stated: Fraction, name: str
 ) -> list[Exponent]:
-    """Return the slopes of the theorem's terms over x, where x makes the setting."""
-    terms = ["gap", "variance"]
-    if all(setting(value).I > 1 for value in x):
-        terms.append("heterogeneity")
-    return [fitted(f"{term} in {name}", _term(term, setting), x, stated) for term in terms]
-
-
-def _term(name: str, setting: Callable[[float], Setting]) -> Callable[[float], float]:
-    return lambda value: measured_term(name, setting(value))
-
-
-def at_accuracy(epsilon: float, K: int, **point: Any) -> Inversion:
-    """Return the shortest run whose bound is at most epsilon."""
-    return invert("stem-theorem", epsilon, K=K, L=1.0, sigma=1.0, zeta=1.0, gap=1.0, **point)
+    """Return the slopes of the theorem's terms; zeta's is none where I is 1."""
+    apart = ["heterogeneity"] if all(setting(value).I > 1 for value in x) else []
+    return bound_slopes.slopes(measured_term, ["gap", "variance", *apart], setting, x, stated, name)
 
 
 def logarithm(found: Inversion) -> float:
@@ -93,14 +82,12 @@ def trade_off(nu: Fraction, batch: Fraction | None = None) -> Comparison:
     per_worker = in_terms(b_ * T, T=T_)
     rounds = in_terms(T / I_, T=T_)
     return comparison(
-        [
-            *exact("I/T", in_terms(FAST, I=I_), stated),
-            *exact("1/(bKT)^{2/3}", in_terms(SLOW, b=b_), stated),
-            *exact("T", T_, K ** (-2 * nu / (3 - nu)) * eps ** (-3 / (3 - nu))),
-            *exact("samples per worker", per_worker, K**-1 * eps ** Fraction(-3, 2)),
-            *exact("rounds", rounds, eps**-1),
-            *(_slopes_on_curve(nu) + _complexities(nu) if measurable(nu) else ()),
-        ]
+        *exact("I/T", in_terms(FAST, I=I_), stated),
+        *exact("1/(bKT)^{2/3}", in_terms(SLOW, b=b_), stated),
+        *exact("T", T_, K ** (-2 * nu / (3 - nu)) * eps ** (-3 / (3 - nu))),
+        *exact("samples per worker", per_worker, K**-1 * eps ** Fraction(-3, 2)),
+        *exact("rounds", rounds, eps**-1),
+        *(_slopes_on_curve(nu) + _complexities(nu) if measurable(nu) else ()),
     )
 
 
@@ -110,16 +97,15 @@ def _on_curve(T: float, K: int, nu: Fraction) -> Setting:
 
 
 def _slopes_on_curve(nu: Fraction) -> list[Exponent]:
-    workers = [float(k) for k in WORKERS]
     return [
         *slopes(lambda T: _on_curve(T, 4, nu), LONG, -(1 - nu / 3), "T"),
-        *slopes(lambda K: _on_curve(LONG[-1], int(K), nu), workers, -2 * nu / 3, "K"),
+        *slopes(lambda K: _on_curve(LONG[-1], int(K), nu), WORKERS, -2 * nu / 3, "K"),
     ]
 
 
 def _complexities(nu: Fraction) -> list[Exponent]:
-    found = {e: at_accuracy(e, 4, nu=float(nu)) for e in ACCURACIES}
-    many = {K: at_accuracy(1e-9, K, nu=float(nu)) for K in WORKERS}
+    found = {e: at_accuracy("stem-theorem", e, 4, nu=float(nu)) for e in ACCURACIES}
+    many = {K: at_accuracy("stem-theorem", 1e-9, int(K), nu=float(nu)) for K in WORKERS}
 
     def samples(run: Inversion) -> float:
         return float(run.samples_per_worker / logarithm(run) ** 1.5)
@@ -127,24 +113,22 @@ def _complexities(nu: Fraction) -> list[Exponent]:
     return [
         fitted("rounds", lambda e: found[e].rounds / logarithm(found[e]), ACCURACIES, -1),
         fitted("samples", lambda e: samples(found[e]), ACCURACIES, Fraction(-3, 2)),
-        fitted("speed-up", lambda K: samples(many[int(K)]), [float(k) for k in WORKERS], -1),
+        fitted("speed-up", lambda K: samples(many[K]), WORKERS, -1),
     ]
 
 
 def speed_up_beyond(nu: Fraction) -> Comparison:
     """The stated exponents of K where K^2 > T, so that b = I = 1."""
     workers = [float(k) for k in np.geomspace(1e6, 1e8, 5)]
-    many = {K: at_accuracy(1e-3, int(K), nu=float(nu)) for K in workers}
+    many = {K: at_accuracy("stem-theorem", 1e-3, int(K), nu=float(nu)) for K in workers}
+
+    def gap(K: int) -> float:
+        return measured_term("gap", _on_curve(1e11, K, nu))
+
     return comparison(
-        [
-            fitted("gap in K", lambda K: _gap(1e11, int(K), nu), workers, -2 * nu / 3),
-            fitted("samples per worker in K", lambda K: many[K].samples_per_worker, workers, -1),
-        ]
+        fitted("gap in K", lambda K: gap(int(K)), workers, -2 * nu / 3),
+        fitted("samples per worker in K", lambda K: many[K].samples_per_worker, workers, -1),
     )
-
-
-def _gap(T: float, K: int, nu: Fraction) -> float:
-    return measured_term("gap", _on_curve(T, K, nu))
 
 
 def local(batch: float, power: Fraction = Fraction(1, 3)) -> Comparison:
@@ -152,20 +136,17 @@ def local(batch: float, power: Fraction = Fraction(1, 3)) -> Comparison:
     I_ = (T / (b**2 * K**2)) ** power
     stated = (b * K * T) ** Fraction(-2, 3)
     T_ = solve(stated)
-    workers = [float(k) for k in WORKERS]
 
     def point(T: float, K: int) -> Setting:
         return units(T, K, batch, round((T / (batch * K) ** 2) ** (1 / 3)))
 
     return comparison(
-        [
-            *exact("I/T", in_terms(FAST, I=I_), stated),
-            *exact("T", T_, (b * K) ** -1 * eps ** Fraction(-3, 2)),
-            *exact("samples per worker", in_terms(b * T, T=T_), K**-1 * eps ** Fraction(-3, 2)),
-            *exact("rounds", in_terms(T / I_, T=T_), eps**-1),
-            *slopes(lambda T: point(T, 4), LONG, Fraction(-2, 3), "T"),
-            *slopes(lambda K: point(LONG[-1], int(K)), workers, Fraction(-2, 3), "K"),
-        ]
+        *exact("I/T", in_terms(FAST, I=I_), stated),
+        *exact("T", T_, (b * K) ** -1 * eps ** Fraction(-3, 2)),
+        *exact("samples per worker", in_terms(b * T, T=T_), K**-1 * eps ** Fraction(-3, 2)),
+        *exact("rounds", in_terms(T / I_, T=T_), eps**-1),
+        *slopes(lambda T: point(T, 4), LONG, Fraction(-2, 3), "T"),
+        *slopes(lambda K: point(LONG[-1], int(K)), WORKERS, Fraction(-2, 3), "K"),
     )
 
 
@@ -176,13 +157,11 @@ def batches(workers: int, power: Fraction = Fraction(1, 2)) -> Comparison:
     point = units(1e12, workers, 1e6 / workers, 1)
     zeta = BOUNDS["stem-theorem"].terms(point)["heterogeneity"]
     return comparison(
-        [
-            *exact("1/(bKT)^{2/3}", in_terms(SLOW, b=b_), T**-1),
-            *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps ** Fraction(-3, 2)),
-            *exact("rounds", T_, eps**-1),
-            *slopes(lambda T: units(T, workers, T**0.5 / workers, 1), LONG, Fraction(-1), "T"),
-            Exponent("zeta's term", zeta, 0.0, EXACT),
-        ]
+        *exact("1/(bKT)^{2/3}", in_terms(SLOW, b=b_), T**-1),
+        *exact("samples per worker", in_terms(b_ * T, T=T_), K**-1 * eps ** Fraction(-3, 2)),
+        *exact("rounds", T_, eps**-1),
+        *slopes(lambda T: units(T, workers, T**0.5 / workers, 1), LONG, Fraction(-1), "T"),
+        Exponent("zeta's term", zeta, 0.0, EXACT),
     )
 
 
@@ -192,13 +171,11 @@ def ends(nu: Fraction, p: int = 3) -> Comparison:
     I_, b_ = (T / K**2) ** (nu / p), curve(nu)[1]
     T_ = solve(K ** (-2 * nu / 3) * T ** (-(1 - nu / 3)))
     return comparison(
-        [
-            *exact("I at nu = 1", fed[0], T ** Fraction(1, 3) * K ** Fraction(-2, 3)),
-            Exponent("b at nu = 1", float(fed[1]["T"]), 0.0, EXACT),
-            *exact("b at nu = 0", mini[1], T ** Fraction(1, 2) / K),
-            Exponent("I at nu = 0", float(mini[0]["T"]), 0.0, EXACT),
-            *exact("bI", in_terms(b_ * I_, T=T_), K**-1 * eps ** Fraction(-1, 2)),
-        ]
+        *exact("I at nu = 1", fed[0], T ** Fraction(1, 3) * K ** Fraction(-2, 3)),
+        Exponent("b at nu = 1", float(fed[1]["T"]), 0.0, EXACT),
+        *exact("b at nu = 0", mini[1], T ** Fraction(1, 2) / K),
+        Exponent("I at nu = 0", float(mini[0]["T"]), 0.0, EXACT),
+        *exact("bI", in_terms(b_ * I_, T=T_), K**-1 * eps ** Fraction(-1, 2)),
     )
 
 
@@ -207,16 +184,14 @@ def off_curve(workers: int, power: Fraction = Fraction(-2, 3)) -> Comparison:
     fast, slow = solve(FAST), solve((b * K * T) ** power)
     third = Fraction(3, 2)
     return comparison(
-        [
-            *exact("T, fast", fast, I / eps),
-            *exact("T, slow", slow, (b * K) ** -1 * eps**-third),
-            *exact("samples, fast", in_terms(b * T, T=fast), b * I / eps),
-            *exact("samples, slow", in_terms(b * T, T=slow), K**-1 * eps**-third),
-            *exact("rounds, fast", in_terms(T / I, T=fast), eps**-1),
-            *exact("rounds, slow", in_terms(T / I, T=slow), (b * I * K) ** -1 * eps**-third),
-            *exact("threshold", fast / slow, b * I * K * eps ** Fraction(1, 2)),
-            *_branches(workers),
-        ]
+        *exact("T, fast", fast, I / eps),
+        *exact("T, slow", slow, (b * K) ** -1 * eps**-third),
+        *exact("samples, fast", in_terms(b * T, T=fast), b * I / eps),
+        *exact("samples, slow", in_terms(b * T, T=slow), K**-1 * eps**-third),
+        *exact("rounds, fast", in_terms(T / I, T=fast), eps**-1),
+        *exact("rounds, slow", in_terms(T / I, T=slow), (b * I * K) ** -1 * eps**-third),
+        *exact("threshold", fast / slow, b * I * K * eps ** Fraction(1, 2)),
+        *_branches(workers),
     )
 
 
@@ -231,10 +206,7 @@ def _branches(K: int) -> list[Exponent]:
     return [
         fitted("rounds in eps, bI large", lambda e: run(e, 1e6, 64).rounds, ACCURACIES[:3], -1),
         fitted(
-            "samples in b, bI large",
-            lambda x: run(1e-4, 1e6 * x, 64).samples_per_worker,
-            sizes,
-            1,
+            "samples in b, bI large", lambda x: run(1e-4, 1e6 * x, 64).samples_per_worker, sizes, 1
         ),
         fitted("rounds in eps, b = I = 1", lambda e: run(e, 1, 1).rounds, tiny, Fraction(-3, 2)),
         fitted("rounds in I, bI small", lambda x: run(1e-15, 1, int(x)).rounds, sizes, -1),
@@ -244,14 +216,14 @@ def _branches(K: int) -> list[Exponent]:
     ]
 
 
-RATE: dict[str, Any] = {"section": SECTION, "kind": "rate"}
+rate = partial(Claim, kind="rate")
 CAVEAT = (
     "b and I must be Theta(.), not O(.), and T >= K^2; for I without bound the rate needs the sync"
     " batch of the repaired theorem, which also removes the logarithm."
 )
 
 CLAIMS = (
-    Claim(
+    rate(
         id="T1",
         label="Thm: PR_Convergence_Main",
         statement="On the trade-off curve: the rate, the samples and the rounds, for every nu.",
@@ -261,9 +233,8 @@ CLAIMS = (
         cases=nus,
         mutants=(Mutant("b = (T/K^2)^{(1-nu)/3}", compare=lambda nu: trade_off(nu, (1 - nu) / 3)),),
         reason=CAVEAT,
-        **RATE,
     ),
-    Claim(
+    rate(
         id="T1-K2",
         label="cor: Trade-off_App",
         statement="The linear speed-up of T1 for more than T^{1/2} workers (not stated: T >= K^2).",
@@ -275,52 +246,45 @@ CLAIMS = (
         reason="b and I would fall below 1. At b = I = 1 the term 32LI/T does not depend on K, so"
         " more workers do not help: the speed-up ends at K = eps^{-1/2}.",
         repair="Add T >= K^2, that is K <= eps^{-1/2}.",
-        **RATE,
     ),
-    Claim(
+    rate(
         id="C1",
         label="cor: LocalComputation_App",
         statement="Fed STEM: constant b, I = (T/(b^2 K^2))^{1/3}.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 = \tilde O(1/((bK)^{2/3}T^{2/3}))",
         compare=local,
         cases=lambda level: (1.0, 8.0),
-        mutants=(
-            Mutant("I = (T/(b^2 K^2))^{1/2}", compare=lambda size: local(size, Fraction(1, 2))),
-        ),
+        mutants=(wrong("I = (T/(b^2 K^2))^{1/2}", power=Fraction(1, 2)),),
         reason=CAVEAT,
-        **RATE,
     ),
-    Claim(
+    rate(
         id="C2",
         label="cor: Batches_App",
         statement="Minibatch STEM: I = 1, b = T^{1/2}/K, independent of zeta.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 = O((f(\bar x_1)-f^*)/T) + \tilde O(\sigma^2/T)",
         compare=batches,
         cases=lambda level: (1, 16),
-        mutants=(Mutant("b = (T/K^2)^{1/3}", compare=lambda size: batches(size, Fraction(1, 3))),),
+        mutants=(wrong("b = (T/K^2)^{1/3}", power=Fraction(1, 3)),),
         reason="The appendix calls its sample complexity a communication complexity.",
-        **RATE,
     ),
     Claim(
         id="RMK1",
         label="rmk:complexity",
-        section=SECTION,
         kind="not-checkable",
         statement="These complexities are the best achievable ones.",
         formula=r"\epsilon^{-3/2}, \epsilon^{-1}",
         reason="Lower bounds of other papers; nothing here can be run against them.",
     ),
-    Claim(
+    rate(
         id="RMK2",
         label="Rem: Tradeoff",
         statement="nu = 1 gives b = O(1), nu = 0 gives I = O(1), and bI is the same for every nu.",
         formula=r"bI = K^{-1}\epsilon^{-1/2}",
         compare=ends,
         cases=nus,
-        mutants=(Mutant("I = (T/K^2)^{nu/4}", compare=lambda nu: ends(nu, 4)),),
-        **RATE,
+        mutants=(wrong("I = (T/K^2)^{nu/4}", p=4),),
     ),
-    Claim(
+    rate(
         id="RMK3",
         label="Thm: PR_Convergence_Main_App",
         statement="Off the curve: samples max{bI/eps, 1/(K eps^{3/2})} per worker, and rounds.",
@@ -328,13 +292,7 @@ CLAIMS = (
         r" T/I = \max\{\epsilon^{-1}, (bI)^{-1}K^{-1}\epsilon^{-3/2}\}",
         compare=off_curve,
         cases=lambda level: (1, 4),
-        mutants=(
-            Mutant(
-                "(bKT)^{-2/3} -> (bKT)^{-1/2}",
-                compare=lambda size: off_curve(size, Fraction(-1, 2)),
-            ),
-        ),
+        mutants=(wrong("(bKT)^{-2/3} -> (bKT)^{-1/2}", power=Fraction(-1, 2)),),
         reason="The paper calls the first 'samples'; by its Definition 2 those are K times more.",
-        **RATE,
     ),
 )

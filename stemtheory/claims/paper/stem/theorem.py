@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +20,19 @@ from stemtheory.claims.base import (
     Claim,
     Comparison,
     Mutant,
-    Verdict,
     Where,
     dials,
+    noiseless,
+    quadratic,
+    wrong,
 )
 from stemtheory.claims.evidence.measured import Terms, against, premises
-from stemtheory.claims.evidence.path import EPS, Path, square
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.panel import path_cases
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 from stemtheory.schedules import theorem_c_b
 
-SECTION = "stem-theorem"
 LABEL = "Thm: PR_Convergence_Main_App"
 FOUR_READINGS = (*ALL_READINGS, "average-both")
 
@@ -87,16 +91,7 @@ def potential_cases(level: str) -> tuple[Case, ...]:
     return (*path_cases(level), Case("quadratic", 2, 2, 2, 4, 2, quiet, B=1e12, x1=0.0))
 
 
-BIASED = Case(
-    "quadratic",
-    8,
-    1,
-    1024,
-    16,
-    2,
-    dials(h=0.01, zeta=2.0, sigma=0.0, L=1.0),
-    reading="overwrite",
-)
+BIASED = quadratic(8, 1024, 16, 2, reading="overwrite", h=0.01, zeta=2.0, sigma=0.0, L=1.0)
 
 
 # --- M7b and M7: runs -----------------------------------------------------------------------------
@@ -104,43 +99,12 @@ BIASED = Case(
 LOW = {"sigma": 1e-3, "zeta": 1e-3}
 # One deterministic run that tells the readings apart: opposite curvatures, flat mean, large bK.
 # Found by a search for the shortest run on which the overwrite reading breaks the printed theorem.
-CONTRAST = Case(
-    "quadratic",
-    2,
-    1,
-    5e4,
-    2,
-    9_500,
-    dials(h=0.005, zeta=2.0, sigma=0.0, L=1.0),
-    x1=2400.0,
-    replicates=1,
-)
+CONTRAST = noiseless(2, 5e4, 2, 9_500, x1=2400.0, h=0.005, zeta=2.0, L=1.0)
 BOTH = replace(CONTRAST, I=4, rounds=11_500, x1=3200.0, reading="average-both")
-G4 = Case(
-    "quadratic",
-    16,
-    1,
-    64,
-    4,
-    30_000,
-    dials(h=0.005, zeta=2.0, sigma=0.0, L=1.0),
-    reading="overwrite",
-    x1=20.0,
-    replicates=1,
-)
+G4 = noiseless(16, 64, 4, 30_000, x1=20.0, reading="overwrite", h=0.005, zeta=2.0, L=1.0)
 # M7b breaks much earlier: a persistent bias, at a start where nothing else moves.
-BENIGN = Case(
-    "quadratic",
-    4,
-    1,
-    128,
-    2,
-    2_500,
-    dials(h=0.1, zeta=2.0, sigma=0.0, L=1.0, het_phase=0.785),
-    reading="overwrite",
-    x1=0.0,
-    replicates=1,
-)
+TURNED: dict[str, Any] = {"h": 0.1, "zeta": 2.0, "L": 1.0, "het_phase": 0.785}
+BENIGN = noiseless(4, 128, 2, 2_500, x1=0.0, reading="overwrite", **TURNED)
 
 
 def run_cases(level: str) -> tuple[Case, ...]:
@@ -189,11 +153,13 @@ def without(*names: str, factor: Callable[[Setting], float]) -> Callable[[Terms,
     return lambda terms, s: sum(v * (factor(s) if n in names else 1) for n, v in terms.items())
 
 
+bounded = partial(
+    Claim, kind="expectation", cases=run_cases, readings=FOUR_READINGS, expected=BROKEN
+)
 CLAIMS = (
     Claim(
         id="M7a",
         label=LABEL,
-        section=SECTION,
         kind="conditional",
         statement="The potential descends over a round, up to noise and heterogeneity.",
         formula=r"E[\Phi_{\bar t+1} - \Phi_{\bar t_{s-1}}] \leq -\sum (27\eta_t/64 -"
@@ -203,26 +169,18 @@ CLAIMS = (
         readings=ALL_READINGS,
         expected={("overwrite", "sync"): Verdict.VIOLATED},
         counterexamples=(BIASED,),
-        mutants=(
-            SCALED,
-            Mutant("3/64 -> 1/128", compare=lambda path: potential(path, 1 / 128)),
-        ),
+        mutants=(SCALED, wrong("3/64 -> 1/128", noise=1 / 128)),
         repair="The one-step inequality 6.1 holds for literal and average-first.",
     ),
-    Claim(
+    bounded(
         id="M7b",
         label="Eq: Grad_Norm_Sum",
-        section=SECTION,
-        kind="expectation",
         statement="The intermediate bound, before the logarithmic step (divided by eta_T T/2).",
         formula=r"\sum_{t=1}^T \eta_t/2\, E\|\nabla f(\bar x_t)\|^2 \leq f(\bar x_1) - f^* +"
         r" \frac{\sigma^2}{64L^2}\frac{b}{B\eta_0} + \frac{3c^2\sigma^2}{64L^2}\sum\eta_t^3 +"
         r" \frac{c^2\zeta^2}{32L^2}\frac{I-1}{I}\sum\eta_t^3",
         compare=against("stem-intermediate"),
-        cases=run_cases,
         premises=premises("stem-intermediate"),
-        readings=FOUR_READINGS,
-        expected=BROKEN,
         counterexamples=counterexamples("M7b"),
         mutants=(
             SCALED,
@@ -236,21 +194,16 @@ CLAIMS = (
         ),
         repair="Literal and average-first: proved for I <= 7500 by the repaired theorem, part (c).",
     ),
-    Claim(
+    bounded(
         id="M7",
         label=LABEL,
-        section=SECTION,
-        kind="expectation",
         statement="The theorem with explicit constants.",
         formula=r"E\|\nabla f(\bar x_a)\|^2 \leq [\frac{32LI}{T} +"
         r" \frac{2L}{(bK)^{2/3}T^{2/3}}](f(\bar x_1)-f^*) + [\frac{8bI^2}{BT} +"
         r" \frac{bI}{2(bK)^{2/3}BT^{2/3}}]\sigma^2 + [\frac{256^2 I}{T} +"
         r" \frac{64^2}{(bK)^{2/3}T^{2/3}}](\sigma^2 + \zeta^2\frac{I-1}{I})\log(T+1)",
         compare=against("stem-theorem"),
-        cases=run_cases,
         premises=premises("stem-theorem"),
-        readings=FOUR_READINGS,
-        expected=BROKEN,
         counterexamples=counterexamples("M7"),
         mutants=(
             SCALED,

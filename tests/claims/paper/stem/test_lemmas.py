@@ -16,13 +16,14 @@ from stemtheory.algorithms.stem import Stem, StemState
 from stemtheory.claims.base import ALL_READINGS, Case, dials
 from stemtheory.claims.evidence.brackets import brackets, innovation, single
 from stemtheory.claims.evidence.counterexamples import DRIFTED, far, opposed, tilted
-from stemtheory.claims.evidence.path import Path, record, square
+from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.evidence.sums import growth, since
 from stemtheory.claims.paper.preliminary import noisy_cases
-from stemtheory.claims.paper.stem.accumulation import one_step
 from stemtheory.claims.paper.stem.consensus import _gradient_spread, consensus, young
+from stemtheory.claims.paper.stem.consensus_sum import one_step
 from stemtheory.claims.paper.stem.contraction import contraction, moved
-from stemtheory.claims.paper.stem.lemmas import accumulation, accumulation_literal, descent_printed
+from stemtheory.claims.paper.stem.descent import accumulation, accumulation_literal, descent_printed
 from stemtheory.claims.paper.stem.potential import potential_descent
 from stemtheory.runtime import Floats
 

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.claims.base import Case, Verdict, dials
+from stemtheory.claims.base import Case, dials
+from stemtheory.claims.checking import check
 from stemtheory.claims.evidence.measured import measure
-from stemtheory.claims.evidence.path import record, setting_of, square
+from stemtheory.claims.evidence.path import record
+from stemtheory.claims.evidence.recorded import setting_of, square
 from stemtheory.claims.exponents import Monomial, exact, fitted, in_terms, letter, solve
-from stemtheory.claims.ledger import check, claims
+from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.special_cases import as_printed, momentumless, shifted
 from stemtheory.claims.paper.stem.constants import grad_norm_sum1, settings, sum_of_cubes
 from stemtheory.claims.paper.stem.theorem import (
@@ -27,6 +29,7 @@ from stemtheory.claims.paper.stem.theorem import (
     potential_terms,
 )
 from stemtheory.claims.paper.table1 import EPSILON, printed, surface
+from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules.stepsizes import Theorem
 

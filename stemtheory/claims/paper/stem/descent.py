@@ -5,18 +5,19 @@ Paper: Lemma (lem: ErrorAccumulation_Batch_App), Lemma (lem: Descent_Batch_App).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from stemtheory.algorithms import Stem, mean_over_workers
-from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Compare, Comparison, Mutant, Verdict
+from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Compare, Comparison, Mutant, wrong
 from stemtheory.claims.evidence.counterexamples import DRIFTED, LeavesOneOut
-from stemtheory.claims.evidence.path import EPS, Path, play, square
+from stemtheory.claims.evidence.path import Path, play
+from stemtheory.claims.evidence.recorded import EPS, square
 from stemtheory.claims.evidence.sums import drift_sum, per_t, since, x_floor
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 
-SECTION = "stem-lemmas"
 ACCUMULATION, DESCENT = "lem: ErrorAccumulation_Batch_App", "lem: Descent_Batch_App"
 
 
@@ -122,145 +123,100 @@ def broken(compare: Compare) -> Mutant:
     return Mutant("a synchronisation that leaves out the last worker", compare=on_broken_run)
 
 
+pathwise = partial(Claim, kind="pathwise", readings=ALL_READINGS, counterexamples=(DRIFTED,))
 CLAIMS = (
-    Claim(
+    pathwise(
         id="M1",
         label=ACCUMULATION,
-        section=SECTION,
-        kind="pathwise",
         statement="Within a round the workers' points drift apart by what their directions differ.",
-        formula=(
-            r"\sum_k \|x_t^{(k)} - \bar x_t\|^2 \leq (I-1)"
-            r" \sum_{\ell=\bar t_{s-1}}^{t} \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2"
-        ),
+        formula=r"\sum_k \|x_t^{(k)} - \bar x_t\|^2 \leq (I-1)"
+        r" \sum_{\ell=\bar t_{s-1}}^{t} \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2",
         compare=accumulation,
-        readings=ALL_READINGS,
         expected={("literal", "sync"): Verdict.VIOLATED},
-        counterexamples=(DRIFTED,),
-        reason=(
-            "As listed, the own points are not averaged at tbar_{s-1}: the left side is positive"
-            " there and the right side is zero."
-        ),
+        reason="As listed, the own points are not averaged at tbar_{s-1}: the left side is positive"
+        " there and the right side is zero.",
         repair="Start the round one step later (M1-L): all points agree at tbar_{s-1} + 1.",
         mutants=(
             SCALED,
-            Mutant("without the factor I - 1", compare=lambda p: accumulation(p, factor=1.0)),
-            Mutant("a sum that stops at t - 2", compare=lambda p: accumulation(p, lag=2)),
+            wrong("without the factor I - 1", factor=1.0),
+            wrong("a sum that stops at t - 2", lag=2),
             broken(accumulation),
         ),
     ),
     Claim(
         id="M1-L",
         label=ACCUMULATION,
-        section=SECTION,
         kind="pathwise",
         statement="The same for the literal reading, from the last t at which all points agree.",
-        formula=(
-            r"\sum_k \|x_t^{(k)} - \bar x_t\|^2 \leq (I-1) \sum_{\ell=\bar t_{s-1}+1}^{t-1}"
-            r" \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2,"
-            r"\ t \in [\bar t_{s-1}+1, \bar t_s]"
-        ),
+        formula=r"\sum_k \|x_t^{(k)} - \bar x_t\|^2 \leq (I-1) \sum_{\ell=\bar t_{s-1}+1}^{t-1}"
+        r" \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2,"
+        r"\ t \in [\bar t_{s-1}+1, \bar t_s]",
         compare=accumulation_literal,
         counterexamples=(DRIFTED,),
         mutants=(
             SCALED,
-            Mutant(
-                "without the factor I - 1", compare=lambda p: accumulation_literal(p, factor=1.0)
-            ),
-            Mutant("a sum that stops at t - 2", compare=lambda p: accumulation_literal(p, lag=2)),
+            wrong("without the factor I - 1", factor=1.0),
+            wrong("a sum that stops at t - 2", lag=2),
             broken(accumulation_literal),
         ),
     ),
-    Claim(
+    pathwise(
         id="M1a",
         label=ACCUMULATION,
-        section=SECTION,
-        kind="pathwise",
         statement="A point differs from the mean by the steps its direction differed.",
-        formula=(
-            r"x_t^{(k)} - \bar x_t = - \sum_{\ell=\bar t_{s-1}}^{t-1}"
-            r" \eta_\ell (d_\ell^{(k)} - \bar d_\ell)"
-        ),
+        formula=r"x_t^{(k)} - \bar x_t = - \sum_{\ell=\bar t_{s-1}}^{t-1}"
+        r" \eta_\ell (d_\ell^{(k)} - \bar d_\ell)",
         compare=unrolled,
-        readings=ALL_READINGS,
-        counterexamples=(DRIFTED,),
         identity=True,
         reason="Literal: the sum starts at tbar_{s-1} + 1 and t runs to tbar_s.",
         mutants=(
             SCALED,
-            Mutant("the other sign", compare=lambda p: unrolled(p, sign=1.0)),
-            Mutant("a sum that stops at t - 2", compare=lambda p: unrolled(p, lag=2)),
+            wrong("the other sign", sign=1.0),
+            wrong("a sum that stops at t - 2", lag=2),
             broken(unrolled),
         ),
     ),
-    Claim(
+    pathwise(
         id="M2",
         label=DESCENT,
-        section=SECTION,
-        kind="pathwise",
         statement="The loss at the mean point descends, up to the direction's error and drift.",
-        formula=(
-            r"f(\bar x_{t+1}) \leq f(\bar x_t) - (\tfrac{\eta_t}{2} - \tfrac{\eta_t^2 L}{2})"
-            r" \|\bar d_t\|^2 - \tfrac{\eta_t}{2} \|\nabla f(\bar x_t)\|^2"
-            r" + \eta_t \|\bar e_t\|^2 + \tfrac{\eta_t L^2 (I-1)}{K}"
-            r" \sum_{\ell=\bar t_{s-1}}^{t} \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2"
-        ),
+        formula=r"f(\bar x_{t+1}) \leq f(\bar x_t) - (\tfrac{\eta_t}{2} - \tfrac{\eta_t^2 L}{2})"
+        r" \|\bar d_t\|^2 - \tfrac{\eta_t}{2} \|\nabla f(\bar x_t)\|^2"
+        r" + \eta_t \|\bar e_t\|^2 + \tfrac{\eta_t L^2 (I-1)}{K}"
+        r" \sum_{\ell=\bar t_{s-1}}^{t} \eta_\ell^2 \sum_k \|d_\ell^{(k)} - \bar d_\ell\|^2",
         compare=descent_printed,
-        readings=ALL_READINGS,
         expected={("literal", "sync"): Verdict.VIOLATED},
-        counterexamples=(DRIFTED,),
         reason="It uses the accumulation lemma (M1), which the literal reading breaks at tbar_s.",
         repair="Keep the distance instead of the sum (M2b): (eta_t L^2/K) X_t.",
         mutants=(
             SCALED,
-            Mutant(
-                "without eta^2 L/2 ||dbar||^2",
-                compare=lambda p: descent_printed(p, curved=0.0),
-            ),
-            Mutant("without eta ||ebar||^2", compare=lambda p: descent_printed(p, erring=0.0)),
+            wrong("without eta^2 L/2 ||dbar||^2", curved=0.0),
+            wrong("without eta ||ebar||^2", erring=0.0),
         ),
     ),
-    Claim(
+    pathwise(
         id="M2b",
         label="eq: DR_Smoothness_2nd_batch",
-        section=SECTION,
-        kind="pathwise",
         statement="The descent lemma with the distance of the points in place of the drift.",
-        formula=(
-            r"f(\bar x_{t+1}) \leq f(\bar x_t) - (\tfrac{\eta_t}{2} - \tfrac{\eta_t^2 L}{2})"
-            r" \|\bar d_t\|^2 - \tfrac{\eta_t}{2} \|\nabla f(\bar x_t)\|^2"
-            r" + \eta_t \|\bar e_t\|^2 + \tfrac{\eta_t L^2}{K} \sum_k \|x_t^{(k)} - \bar x_t\|^2"
-        ),
+        formula=r"f(\bar x_{t+1}) \leq f(\bar x_t) - (\tfrac{\eta_t}{2} - \tfrac{\eta_t^2 L}{2})"
+        r" \|\bar d_t\|^2 - \tfrac{\eta_t}{2} \|\nabla f(\bar x_t)\|^2"
+        r" + \eta_t \|\bar e_t\|^2 + \tfrac{\eta_t L^2}{K} \sum_k \|x_t^{(k)} - \bar x_t\|^2",
         compare=descent_by_distance,
-        readings=ALL_READINGS,
-        counterexamples=(DRIFTED,),
         mutants=(
             SCALED,
-            Mutant(
-                "without eta^2 L/2 ||dbar||^2",
-                compare=lambda p: descent_by_distance(p, curved=0.0),
-            ),
-            Mutant("without eta ||ebar||^2", compare=lambda p: descent_by_distance(p, erring=0.0)),
-            Mutant("without the distance", compare=lambda p: descent_by_distance(p, share=0.0)),
+            wrong("without eta^2 L/2 ||dbar||^2", curved=0.0),
+            wrong("without eta ||ebar||^2", erring=0.0),
+            wrong("without the distance", share=0.0),
         ),
     ),
-    Claim(
+    pathwise(
         id="M2c",
         label="eq: DR_Gradient_Ineq_Batch",
-        section=SECTION,
-        kind="pathwise",
         statement="The mean gradient at own points is near the gradient at the mean point.",
-        formula=(
-            r"\|\tfrac1K \sum_k \delta_k\|^2 \leq \tfrac1K \sum_k \|\delta_k\|^2"
-            r" \leq \tfrac{L^2}{K} \sum_k \|x_t^{(k)} - \bar x_t\|^2,\quad"
-            r" \delta_k = \nabla f^{(k)}(x_t^{(k)}) - \nabla f^{(k)}(\bar x_t)"
-        ),
+        formula=r"\|\tfrac1K \sum_k \delta_k\|^2 \leq \tfrac1K \sum_k \|\delta_k\|^2"
+        r" \leq \tfrac{L^2}{K} \sum_k \|x_t^{(k)} - \bar x_t\|^2,\quad"
+        r" \delta_k = \nabla f^{(k)}(x_t^{(k)}) - \nabla f^{(k)}(\bar x_t)",
         compare=lipschitz_mean,
-        readings=ALL_READINGS,
-        counterexamples=(DRIFTED,),
-        mutants=(
-            SCALED,
-            Mutant("L/2 for L", compare=lambda p: lipschitz_mean(p, p.setting.L / 2)),
-        ),
+        mutants=(SCALED, Mutant("L/2 for L", compare=lambda p: lipschitz_mean(p, p.setting.L / 2))),
     ),
 )

@@ -16,6 +16,7 @@ from stemtheory.claims.base import (
     Compare,
     Comparison,
     Mutant,
+    wrong,
 )
 from stemtheory.claims.evidence.counterexamples import DRIFTED, QUIET, far, tilted
 from stemtheory.claims.evidence.path import Path, record
@@ -27,11 +28,10 @@ from stemtheory.claims.evidence.sums import (
     theorem_schedule,
 )
 from stemtheory.claims.panel import Grid, path_cases
+from stemtheory.claims.paper.schedule import c_of, eta
 from stemtheory.claims.paper.stem.contraction import cases, sides
 from stemtheory.claims.paper.stem.potential import round_sides
-from stemtheory.claims.paper.stepsizes import c_of, eta
 
-SECTION = "stem-lemmas"
 LEMMA, STEP = "lem: GradientError_PotentialFn_App", "Eq: GradientError_t_App"
 UNROLLED = "Eq: GradientError_Recursive"
 
@@ -128,7 +128,6 @@ def _arithmetic(
     return Claim(
         id=name,
         label=label,
-        section=SECTION,
         kind="arithmetic",
         statement=statement,
         formula=formula,
@@ -142,32 +141,24 @@ CLAIMS = (
     Claim(
         id="M6",
         label=LEMMA,
-        section=SECTION,
         kind="expectation",
         statement="Over a round the consensus error is paid for by movement, noise and zeta.",
-        formula=(
-            r"\tfrac{33}{256K} \tfrac{I-1}{I} \sum_{t=\bar t_{s-1}}^{\bar t} \eta_t"
-            r" \sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq \sum \tfrac{\eta_t}{64} E\|\bar d_t\|^2"
-            r" + \tfrac{\sigma^2c^2}{64bL^2} \sum \eta_t^3"
-            r" + \tfrac{\zeta^2c^2}{32L^2} \tfrac{I-1}{I} \sum \eta_t^3"
-        ),
+        formula=r"\tfrac{33}{256K} \tfrac{I-1}{I} \sum_{t=\bar t_{s-1}}^{\bar t} \eta_t"
+        r" \sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq \sum \tfrac{\eta_t}{64} E\|\bar d_t\|^2"
+        r" + \tfrac{\sigma^2c^2}{64bL^2} \sum \eta_t^3"
+        r" + \tfrac{\zeta^2c^2}{32L^2} \tfrac{I-1}{I} \sum \eta_t^3",
         compare=accumulated,
         cases=replicated,
         premises=theorem_schedule,
         readings=ALL_READINGS,
-        reason=(
-            "Proved for average-first and overwrite. Literal: the first step of a round inherits"
-            " drift from the last one, which the proof leaves out; the constants have room for it."
-        ),
+        reason="Proved for average-first and overwrite. Literal: the first step of a round inherits"
+        " drift from the last one, which the proof leaves out; the constants have room for it.",
         repair="REP2 accounts for the inherited drift.",
         mutants=(
             # A scaled right side would drown in the replicates' spread where there is noise.
             Mutant("right side over 1000", compare=lambda c: accumulated(c).scaled(1e-3)),
-            Mutant("without zeta", compare=lambda c: accumulated(c, zeta=0.0)),
-            Mutant(
-                "without ||dbar||^2 and the noise",
-                compare=lambda c: accumulated(c, mean=0.0, noise=0.0),
-            ),
+            wrong("without zeta", zeta=0.0),
+            wrong("without ||dbar||^2 and the noise", mean=0.0, noise=0.0),
         ),
     ),
     _arithmetic(
@@ -177,41 +168,31 @@ CLAIMS = (
         r"(1-a_t)^2(1+\tfrac1I) + 4L^2(I+1)\eta_{t-1}^2 \leq 1 + \tfrac1I + \tfrac{I+1}{64I^2}"
         r" \leq 1 + \tfrac{33}{32I}",
         coefficient,
-        Mutant("1 + 1/I", compare=lambda g: coefficient(g, growth=1.0)),
+        wrong("1 + 1/I", growth=1.0),
     ),
     Claim(
         id="M6b",
         label=STEP,
-        section=SECTION,
         kind="conditional",
         statement="The consensus error over one step, with beta = 1/I and the step size's cap.",
-        formula=(
-            r"\sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq (1+\tfrac{33}{32I})"
-            r" \sum_k E\|d_{t-1}^{(k)} - \bar d_{t-1}\|^2"
-            r" + \tfrac{KL}{2} \eta_{t-1} E\|\bar d_{t-1}\|^2"
-            r" + \tfrac{K\sigma^2c^2}{2bL} \eta_{t-1}^3 + \tfrac{K\zeta^2c^2}{L} \eta_{t-1}^3"
-            r" + 64L^2I^2c^2\eta_{t-1}^4 \sum_{\ell=\bar t_{s-1}}^{t-1} \eta_\ell^2"
-            r" \sum_k E\|d_\ell^{(k)} - \bar d_\ell\|^2"
-        ),
+        formula=r"\sum_k E\|d_t^{(k)} - \bar d_t\|^2 \leq (1+\tfrac{33}{32I})"
+        r" \sum_k E\|d_{t-1}^{(k)} - \bar d_{t-1}\|^2"
+        r" + \tfrac{KL}{2} \eta_{t-1} E\|\bar d_{t-1}\|^2"
+        r" + \tfrac{K\sigma^2c^2}{2bL} \eta_{t-1}^3 + \tfrac{K\zeta^2c^2}{L} \eta_{t-1}^3"
+        r" + 64L^2I^2c^2\eta_{t-1}^4 \sum_{\ell=\bar t_{s-1}}^{t-1} \eta_\ell^2"
+        r" \sum_k E\|d_\ell^{(k)} - \bar d_\ell\|^2",
         compare=one_step,
         cases=cases,
         premises=theorem_schedule,
         readings=ALL_READINGS,
         counterexamples=(tilted("literal", 8), tilted("average-first", 16), DRIFTED),
-        reason=(
-            "It inherits the failure of M5 under the literal reading, but only at a number of"
-            " local steps beyond this panel: on f^k = x^2/2 +- x from about I = 70000 (I = 131072:"
-            " left 1.71e-15, right 8.88e-16)."
-        ),
+        reason="It inherits the failure of M5 under the literal reading, but only at a number of"
+        " local steps beyond this panel: on f^k = x^2/2 +- x from about I = 70000 (I = 131072:"
+        " left 1.71e-15, right 8.88e-16).",
         mutants=(
             SCALED,
-            Mutant(
-                "without zeta and ||dbar||^2", compare=lambda p: one_step(p, mean=0.0, zeta=0.0)
-            ),
-            Mutant(
-                "without the noise and ||dbar||^2",
-                compare=lambda p: one_step(p, mean=0.0, noise=0.0),
-            ),
+            wrong("without zeta and ||dbar||^2", mean=0.0, zeta=0.0),
+            wrong("without the noise and ||dbar||^2", mean=0.0, noise=0.0),
         ),
     ),
     _arithmetic(
@@ -220,7 +201,7 @@ CLAIMS = (
         "The growth factor over a round.",
         r"(1+\tfrac{33}{32I})^I \leq e^{33/32} < 3",
         compounded,
-        Mutant("3/(2I) as printed", compare=lambda g: compounded(g, growth=1.5)),
+        wrong("3/(2I) as printed", growth=1.5),
         reason="The printed 3/(2I) in the zeta term is a slip for 33/(32I).",
     ),
     _arithmetic(
@@ -229,7 +210,7 @@ CLAIMS = (
         "The drift's feedback on itself is at most a fifth.",
         r"1 - 192 L^2 I^4 c^2 (\tfrac{1}{16LI})^6 \geq \tfrac45",
         self_term,
-        Mutant("256 for 192", compare=lambda g: self_term(g, factor=256.0)),
+        wrong("256 for 192", factor=256.0),
     ),
     _arithmetic(
         "M6e",
@@ -238,6 +219,6 @@ CLAIMS = (
         r"\tfrac54 \tfrac{33}{256} \tfrac{3}{32} \leq \tfrac{1}{64},"
         r" \tfrac54 \tfrac{33}{256} \tfrac{3}{16} \leq \tfrac{1}{32}",
         final_constants,
-        Mutant("3/4 for 4/5", compare=lambda g: final_constants(g, 3 / 4)),
+        wrong("3/4 for 4/5", shrink=3 / 4),
     ),
 )

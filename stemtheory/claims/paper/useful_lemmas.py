@@ -5,54 +5,41 @@ Paper: Lemma (Lem: Sum_Mean_Kron), Lemma (Lem: AD_Sum_1overT), Lemma (Lem: Norm_
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from stemtheory.claims.base import Claim, Comparison, Mutant, Verdict
-from stemtheory.claims.evidence.path import EPS, Path, square
-from stemtheory.runtime import Floats
-
-SECTION = "useful-lemmas"
-
-
-def mean_removed(path: Path) -> Comparison:
-    """sum_k ||x^k - xbar||^2 <= sum_k ||x^k||^2, with x the workers' directions d_t^(k)."""
-    d = path.d[1 : path.T + 1]
-    return Comparison(path.Dl[1 : path.T + 1], square(d).sum(axis=-1), floor=_rounding(d))
+from stemtheory.claims.base import Claim, Comparison, wrong
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS, square
+from stemtheory.runtime import Floats, Verdict
 
 
-def mean_removed_exactly(path: Path) -> Comparison:
+def vectors(path: Path) -> tuple[Floats, Floats, Floats]:
+    """Return x^(k), here the directions d_t^(k), sum_k ||x^(k)||^2 and its rounding, t = 1..T."""
+    x = path.d[path.t]
+    total = square(x).sum(axis=-1)
+    return x, total, 32 * EPS * total
+
+
+def mean_removed(path: Path, taken: float = 0.0) -> Comparison:
+    """sum_k ||x^k - xbar||^2 <= sum_k ||x^k||^2; ``taken`` K ||xbar||^2 off the right side."""
+    _, total, rounding = vectors(path)
+    right = total - taken * path.case.K * path.q2[path.t]
+    return Comparison(path.Dl[path.t], right, floor=rounding)
+
+
+def mean_removed_exactly(path: Path, counted: float = 1.0) -> Comparison:
     """The same as an identity: the difference is K ||xbar||^2."""
-    d, K = path.d[1 : path.T + 1], path.case.K
-    error = path.Dl[1 : path.T + 1] + K * path.q2[1 : path.T + 1] - square(d).sum(axis=-1)
-    return Comparison(np.abs(error), _rounding(d))
+    _, total, rounding = vectors(path)
+    error = path.Dl[path.t] + counted * path.case.K * path.q2[path.t] - total
+    return Comparison(np.abs(error), rounding)
 
 
-def norm_of_a_sum(path: Path) -> Comparison:
+def norm_of_a_sum(path: Path, power: float = 1.0) -> Comparison:
     """||sum_k x_k||^2 <= n sum_k ||x_k||^2."""
-    return _norm_of_a_sum(path, 1.0)
-
-
-def _norm_of_a_sum(path: Path, power: float) -> Comparison:
-    d, K = path.d[1 : path.T + 1], path.case.K
-    left = square(d.sum(axis=-2))
-    return Comparison(left, K**power * square(d).sum(axis=-1), floor=_rounding(d))
-
-
-def _shorter(path: Path) -> Comparison:
-    """A wrong version of U1: the mean is taken off the right side as well."""
-    c, K = mean_removed(path), path.case.K
-    return Comparison(c.left, c.right - 2 * K * path.q2[1 : path.T + 1], floor=c.floor)
-
-
-def _unremoved(path: Path) -> Comparison:
-    """A wrong version of U1-exact: the mean is forgotten."""
-    d = path.d[1 : path.T + 1]
-    error = path.Dl[1 : path.T + 1] - square(d).sum(axis=-1)
-    return Comparison(np.abs(error), _rounding(d))
-
-
-def _rounding(d: Floats) -> Floats:
-    return np.asarray(32 * EPS * square(d).sum(axis=-1))
+    x, total, rounding = vectors(path)
+    return Comparison(square(x.sum(axis=-2)), path.case.K**power * total, floor=rounding)
 
 
 def _sequences(level: str) -> tuple[Floats, ...]:
@@ -77,12 +64,8 @@ def summation_printed(a: Floats) -> Comparison:
     return Comparison(np.array([left]), np.log1p(np.array([np.sum(a[1:]) / a[0]])))
 
 
-def summation(a: Floats) -> Comparison:
+def summation(a: Floats, lag: float = 0.0) -> Comparison:
     """Corrected: sum_{t=1}^T a_t/(a_0 + sum_{i=1}^t a_i) <= ln(1 + sum_{i=1}^T a_i/a_0)."""
-    return _summation(a, 0.0)
-
-
-def _summation(a: Floats, lag: float) -> Comparison:
     grown = np.cumsum(a[1:]) - lag * a[1:]
     left = np.sum(a[1:] / (a[0] + grown))
     return Comparison(np.array([left]), np.log1p(np.array([np.sum(a[1:]) / a[0]])))
@@ -90,64 +73,52 @@ def _summation(a: Floats, lag: float) -> Comparison:
 
 KRON, SUM, NORM = "Lem: Sum_Mean_Kron", "Lem: AD_Sum_1overT", "Lem: Norm_Ineq"
 
+summed = partial(Claim, label=SUM, kind="arithmetic", cases=_sequences)
+pathwise = partial(Claim, kind="pathwise")
 CLAIMS = (
-    Claim(
+    pathwise(
         id="U1",
         label=KRON,
-        section=SECTION,
-        kind="pathwise",
         statement="Removing the mean does not lengthen a stack of vectors.",
         formula=r"\sum_k \|x^{(k)}-\bar x\|^2 \leq \sum_k \|x^{(k)}\|^2",
         compare=mean_removed,
-        mutants=(Mutant("the mean counted twice", compare=_shorter),),
+        mutants=(wrong("the mean counted twice", taken=2.0),),
         reason="Misprint: the Kronecker factors stand in the wrong order for stacked nodes.",
     ),
-    Claim(
+    pathwise(
         id="U1-exact",
         label=KRON,
-        section=SECTION,
-        kind="pathwise",
         statement="What is removed is K times the squared mean.",
         formula=r"\sum_k \|x^{(k)}-\bar x\|^2 = \sum_k \|x^{(k)}\|^2 - K\|\bar x\|^2",
         compare=mean_removed_exactly,
         identity=True,
-        mutants=(Mutant("the mean not counted", compare=_unremoved),),
+        mutants=(wrong("the mean not counted", counted=0.0),),
     ),
-    Claim(
+    summed(
         id="U2",
-        label=SUM,
-        section=SECTION,
-        kind="arithmetic",
         statement="The summation lemma, as printed, with its inner sum over i = t..t.",
         formula=r"\sum_{t=1}^T \frac{a_t}{a_0+\sum_{i=t}^{t}a_i}"
         r" \leq \ln(1+\sum_{i=1}^{t}\frac{a_i}{a_0})",
         compare=summation_printed,
-        cases=_sequences,
         expected={("literal", "all"): Verdict.VIOLATED},
         mutants=(),
         reason="With a_0 = a_t = 1 and T = 10 it reads 5 <= 2.398; it is used for M7c only.",
         repair="U2-corrected: the inner sum runs over i = 1..t, the right-hand one over 1..T.",
     ),
-    Claim(
+    summed(
         id="U2-corrected",
-        label=SUM,
-        section=SECTION,
-        kind="arithmetic",
         statement="The summation lemma with its indices corrected.",
         formula=r"\sum_{t=1}^T \frac{a_t}{a_0+\sum_{i=1}^{t}a_i}"
         r" \leq \ln(1+\sum_{i=1}^{T}\frac{a_i}{a_0})",
         compare=summation,
-        cases=_sequences,
-        mutants=(Mutant("the inner sum one term short", compare=lambda a: _summation(a, 1.0)),),
+        mutants=(wrong("the inner sum one term short", lag=1.0),),
     ),
-    Claim(
+    pathwise(
         id="U3",
         label=NORM,
-        section=SECTION,
-        kind="pathwise",
         statement="The squared norm of a sum of n vectors.",
         formula=r"\|\sum_{i=1}^n x_i\|^2 \leq n \sum_{i=1}^n \|x_i\|^2",
         compare=norm_of_a_sum,
-        mutants=(Mutant("sqrt n for n", compare=lambda p: _norm_of_a_sum(p, 0.5)),),
+        mutants=(wrong("sqrt n for n", power=0.5),),
     ),
 )

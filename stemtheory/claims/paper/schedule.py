@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import SCALED, Claim, Compare, Comparison, Mutant
+from stemtheory.claims.base import SCALED, Claim, Compare, Comparison, Mutant, wrong
 from stemtheory.claims.panel import Grid
 from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b, theorem_eta, theorem_offset
 
-SECTION = "schedule"
 ULP = float(np.finfo(float).eps)
 APP, STEP, DIFFERENCE = "Thm: PR_Convergence_Main_App", "eq: Step-Size", "Eq: Step_Difference"
 
@@ -42,22 +41,22 @@ def w(g: Grid, t: Any = None) -> Floats:
     return np.asarray(np.maximum(np.maximum(2 * g.sigma**2, cap - g.sigma**2 * t), last))
 
 
-def printed_step(g: Grid) -> Comparison:
+def printed_step(g: Grid, shift: int = 0) -> Comparison:
     """SCH0: kbar/(w_t + sigma^2 t)^{1/3} is the minimum without sigma."""
-    printed = kbar(g) / np.cbrt(w(g) + g.sigma**2 * g.t)
+    printed = kbar(g) / np.cbrt(w(g) + g.sigma**2 * (g.t + shift))
     return _identity(printed, eta(g), 64)
 
 
-def c_forms(g: Grid) -> Comparison:
+def c_forms(g: Grid, power: int = 1) -> Comparison:
     """SCH1: c = L^2 (64/(bK) + 1/(24 (bK)^2 I)), and sigma is not in it."""
-    return _identity(c_of(g), g.L**2 * theorem_c_b(g.K, g.b, g.I) / (g.b * g.K), 64)
+    return _identity(c_of(g), g.L**2 * theorem_c_b(g.K, g.b, g.I) / (g.b * g.K**power), 64)
 
 
-def non_increasing(g: Grid) -> Comparison:
+def non_increasing(g: Grid, sign: int = 1) -> Comparison:
     """SCH2: eta_t <= eta_{t-1}, and w_t <= w_{t-1}."""
     steps = eta(g) - eta(g, g.t - 1)
     weights = w(g) - w(g, g.t - 1)
-    left = np.concatenate([steps, weights])
+    left = sign * np.concatenate([steps, weights])
     floor = 8 * ULP * np.concatenate([eta(g), w(g)])
     return Comparison(left, np.zeros_like(left), floor=floor)
 
@@ -139,11 +138,10 @@ def on_the_curve(g: Grid) -> Comparison:
     return Comparison(T, end)
 
 
-def fedavg_step(g: Grid) -> Comparison:
+def fedavg_step(g: Grid, power: int = 2) -> Comparison:
     """SCH11: eta = sqrt(bK/T) <= 1/(9LI) exactly when T >= 81 L^2 I^2 bK."""
-    edge = 81 * g.L**2 * g.I**2 * g.b * g.K
-    T = edge * (1 + g.nu * g.t)
-    left = np.sqrt(g.b * g.K / T)
+    edge = 81 * g.L**2 * g.I**power * g.b * g.K
+    left = np.sqrt(g.b * g.K / (edge * (1 + g.nu * g.t)))
     below = 1 / (9 * g.L * g.I) - np.sqrt(g.b * g.K / (0.99 * edge))
     right = 1 / (9 * g.L * g.I)
     return Comparison(np.concatenate([left, below]), np.concatenate([right, np.zeros_like(below)]))
@@ -166,7 +164,6 @@ def _claim(
     return Claim(
         id=name,
         label=label,
-        section=SECTION,
         kind="arithmetic",
         statement=statement,
         formula=formula,
@@ -175,25 +172,6 @@ def _claim(
         reason=reason,
         identity=identity,
     )
-
-
-def _early(g: Grid) -> Comparison:
-    return _identity(kbar(g) / np.cbrt(w(g) + g.sigma**2 * (g.t + 1)), eta(g), 64)
-
-
-def _wrong_power(g: Grid) -> Comparison:
-    return _identity(c_of(g), g.L**2 * theorem_c_b(g.K, g.b, g.I) / g.b, 64)
-
-
-def _no_square(g: Grid) -> Comparison:
-    c = fedavg_step(g)
-    return Comparison(
-        np.sqrt(g.b * g.K / (81 * g.L**2 * g.I * g.b * g.K)), 1 / (9 * g.L * g.I), c.where
-    )
-
-
-def _reversed(c: Comparison) -> Comparison:
-    return Comparison(-c.left, c.right, floor=c.floor)
 
 
 def _longer_phase(g: Grid) -> Comparison:
@@ -208,7 +186,7 @@ CLAIMS = (
         "The printed eta_t, whatever sigma > 0 is, is one minimum without sigma.",
         r"\eta_t = \bar\kappa/(w_t+\sigma^2 t)^{1/3}",
         printed_step,
-        Mutant("t + 1 for t", compare=_early),
+        wrong("t + 1 for t", shift=1),
         identity=True,
         reason="At sigma = 0 the printed form is 0/0; the minimum is what is meant.",
     ),
@@ -218,7 +196,7 @@ CLAIMS = (
         "Both printed forms of c agree, and sigma cancels from the schedule.",
         r"c = L^2\,(64/(bK) + 1/(24(bK)^2 I))",
         c_forms,
-        Mutant("K lost", compare=_wrong_power),
+        wrong("K lost", power=0),
         identity=True,
     ),
     _claim(
@@ -227,7 +205,7 @@ CLAIMS = (
         "The step sizes and the weights w_t do not increase.",
         r"\eta_t \leq \eta_{t-1},\ w_t \leq w_{t-1}",
         non_increasing,
-        Mutant("reversed", compare=lambda g: _reversed(non_increasing(g))),
+        wrong("reversed", sign=-1),
     ),
     _claim("SCH3", APP, "No step exceeds 1/(16LI).", r"\eta_t \leq 1/(16LI)", cap),
     _claim(
@@ -295,7 +273,7 @@ CLAIMS = (
         "FedAvg's premise says exactly that eta <= 1/(9LI).",
         r"T \geq 81L^2I^2bK \Leftrightarrow \sqrt{bK/T} \leq 1/(9LI)",
         fedavg_step,
-        Mutant("I for I^2", compare=_no_square),
+        wrong("I for I^2", power=1),
         reason="eta has no 1/L, so FedAvg's bound is not invariant to the scale of f.",
     ),
 )

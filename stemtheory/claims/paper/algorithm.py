@@ -6,37 +6,36 @@ Paper: Algorithm (Algo_DR-STORM_batch), Def: ComputationComplexity, Def: Communi
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from stemtheory.claims.base import ALL_READINGS, Case, Claim, Comparison, Mutant, dials
-from stemtheory.claims.evidence.path import EPS, Path
-from stemtheory.runtime import Floats
+from stemtheory.claims.base import (
+    ALL_READINGS,
+    Case,
+    Claim,
+    Comparison,
+    Mutant,
+    quadratic,
+    wrong,
+)
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import EPS
 from stemtheory.schedules import theorem_c_b, theorem_eta
 from stemtheory.simulator import simulate
 
-SECTION = "algorithm"
 
-
-def mean_iterate(path: Path) -> Comparison:
-    """xbar_{t+1} = xbar_t - eta_t dbar_t for all t >= 1."""
-    return _mean_iterate(path, path.dbar)
-
-
-def _mean_iterate(path: Path, direction: Floats) -> Comparison:
-    t = path.t
+def mean_iterate(path: Path, first: bool = False) -> Comparison:
+    """xbar_{t+1} = xbar_t - eta_t dbar_t for all t >= 1; ``first``: the first worker's d_t."""
+    t, direction = path.t, path.d[:, :, 0] if first else path.dbar
     step = path.eta[t][:, None, None] * direction[t]
     error = np.abs(path.xbar[t + 1] - (path.xbar[t] - step)).max(axis=-1)
     size = np.abs(path.xbar[t]).max(axis=-1) + np.abs(step).max(axis=-1)
     return Comparison(error, 8 * path.case.K * EPS * size, t=t[:, None])
 
 
-def momentum_index(path: Path) -> Comparison:
+def momentum_index(path: Path, shift: int = 0) -> Comparison:
     """a_{t+1} = c eta_t^2, with c = L^2 (64/(bK) + 1/(24 (bK)^2 I))."""
-    return _momentum_index(path, 0)
-
-
-def _momentum_index(path: Path, shift: int) -> Comparison:
     s, t = path.setting, path.t[1:]
     c = s.L**2 * theorem_c_b(s.K, s.b, s.I) / (s.b * s.K)
     eta = theorem_eta(t - shift + path.case.clock, s.L, s.K, s.b, s.I)
@@ -63,7 +62,7 @@ def count_vectors(case: Case) -> Comparison:
 
 def _counted(level: str) -> tuple[Case, ...]:
     sizes = ((1, 1.0, 1), (2, 1.5, 3), (5, 4.0, 2))
-    cases = [Case("quadratic", K, 1, b, I, 3, dials(zeta=0.0)) for K, b, I in sizes]
+    cases = [quadratic(K, b, I, 3, zeta=0.0) for K, b, I in sizes]
     more = [replace(case, reading="average-first", B=7.0) for case in cases]
     return (*cases, *more)
 
@@ -72,56 +71,38 @@ def _as_fedavg(case: Case) -> Case:
     return replace(case, algorithm="fedavg", reading="literal", B=None)
 
 
+pathwise = partial(Claim, label="Algo_DR-STORM_batch", kind="pathwise", identity=True)
+counted = partial(Claim, kind="arithmetic", cases=_counted, identity=True)
 CLAIMS = (
-    Claim(
+    pathwise(
         id="ALG-1",
-        label="Algo_DR-STORM_batch",
-        section=SECTION,
-        kind="pathwise",
         statement="The mean iterate moves along the mean direction at every t, sync or not.",
         formula=r"\bar x_{t+1} = \bar x_t - \eta_t \bar d_t",
         compare=mean_iterate,
         readings=ALL_READINGS,
-        identity=True,
-        mutants=(
-            Mutant(
-                "the first worker's direction", compare=lambda p: _mean_iterate(p, p.d[:, :, 0])
-            ),
-        ),
+        mutants=(wrong("the first worker's direction", first=True),),
     ),
-    Claim(
+    pathwise(
         id="ALG-2",
-        label="Algo_DR-STORM_batch",
-        section=SECTION,
-        kind="pathwise",
         statement="The momentum a_{t+1} uses the step eta_t; eta_0 exists.",
         formula=r"a_{t+1} = c\, \eta_t^2",
         compare=momentum_index,
-        identity=True,
-        mutants=(Mutant("a_t for a_{t+1}", compare=lambda p: _momentum_index(p, 1)),),
+        mutants=(wrong("a_t for a_{t+1}", shift=1),),
     ),
-    Claim(
+    counted(
         id="ALG-3",
         label="Def: ComputationComplexity",
-        section=SECTION,
-        kind="arithmetic",
         statement="A worker makes B + 2bT oracle calls (the paper drops the 2 and B).",
         formula=r"B + 2bT",
         compare=count_samples,
-        cases=_counted,
-        identity=True,
         mutants=(Mutant("one gradient a step", change=_as_fedavg),),
     ),
-    Claim(
+    counted(
         id="ALG-4",
         label="Algo_DR-STORM_batch",
-        section=SECTION,
-        kind="arithmetic",
         statement="At a synchronisation x and d are both sent: two vectors each way.",
         formula=r"2d \ \mathrm{floats\ each\ way}",
         compare=count_vectors,
-        cases=_counted,
-        identity=True,
         mutants=(Mutant("d is not sent", change=_as_fedavg),),
     ),
 )
