@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import ArrayLike
 
-from stemtheory.runtime import Floats, UsageError, real, whole
+from stemtheory.runtime import Floats, UsageError, generator, real, whole
 
 Status = Literal["reached", "not reached", "before the record"]
 RESAMPLES = 400
@@ -110,8 +109,8 @@ def resampled_means(running: Floats, n: int, seed: int, key: tuple[int, ...]) ->
     Every time draws the same replicates: they are one run. ``seed`` and ``key`` are the address.
     """
     R = running.shape[1]
-    generator = Generator(SFC64(SeedSequence(seed, spawn_key=key)))
-    counts = generator.multinomial(R, np.full(R, 1 / R), size=n)
+    stream = generator(np.random.SeedSequence(seed, spawn_key=key))
+    counts = stream.multinomial(R, np.full(R, 1 / R), size=n)
     means: Floats = running @ counts.T / R
     return means
 
