@@ -31,9 +31,10 @@ test: $(STAMPS)/test ## run the tests (WORKERS=2, ARGS='-k name')
 reproduce: $(RUN) ## check every claim, draw every figure, write the report (ARGS=--full)
 	$(VENV)/bin/stemtheory reproduce $(ARGS)
 
-lint: $(STAMPS)/dev ## ruff: rules and format
+lint: $(STAMPS)/dev ## ruff: rules and format; import-linter: who may import whom
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(VENV)/bin/lint-imports --no-cache
 
 format: $(STAMPS)/dev ## ruff: repair what can be repaired
 	$(PY) -m ruff check --fix .
