@@ -1,7 +1,7 @@
 """Writes what is generated: two pages of docs/, and the case files of expected failures.
 
 Run it after a change of a claim, and after new tables in docs/replication/ or a new benchmark of
-the networks on images: ``python docs/build.py``. Tests fail when one of them is stale.
+the networks on images: ``python -m docs.build``. Tests fail when one of them is stale.
 """
 
 from __future__ import annotations

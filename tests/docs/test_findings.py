@@ -31,7 +31,7 @@ def values() -> dict[str, str]:
 @pytest.mark.slow
 def test_no_number_is_stale(values: dict[str, str]) -> None:
     template = TEMPLATE.read_text(encoding="utf-8")
-    assert findings.fill(template, values) == TEXT, "run: python docs/build.py"
+    assert findings.fill(template, values) == TEXT, "run: python -m docs.build"
 
 
 def test_names_and_values_must_meet() -> None:

@@ -19,7 +19,7 @@ TEMPLATE = (ROOT / "docs/replication.template.md").read_text(encoding="utf-8")
 def test_the_page_is_filled_from_its_records() -> None:
     page = (ROOT / "docs/replication.md").read_text(encoding="utf-8")
     values = replication.values(RECORDS, BENCHMARK)
-    assert page == fill(TEMPLATE, values), "run: python docs/build.py"
+    assert page == fill(TEMPLATE, values), "run: python -m docs.build"
     assert "nan" not in "".join(values.values())
 
 
