@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from stemtheory.algorithms.base import Step, mean_over_workers, spread
 from stemtheory.algorithms.entry import SERVER_STEP, Entry
 from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.by_name import fedavg_curve
+from stemtheory.schedules import fedavg_curve
 
 
 class State(NamedTuple):
