@@ -18,7 +18,7 @@ export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test reproduce lint format types ptx-check wheel-check bench clean
+.PHONY: help install test test-near reproduce lint format types ptx-check wheel-check bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,12 +28,16 @@ install: $(RUN) ## create .venv and install the package (EXTRAS=fast,cuda13 for 
 test: $(STAMPS)/test ## run the tests (WORKERS=2, ARGS='-k name')
 	$(PY) -m pytest -n $(WORKERS) $(ARGS)
 
+test-near: $(STAMPS)/test ## run the tests near a file, in about a minute (FILE=stemtheory/...)
+	$(PY) -m pytest -n $(WORKERS) -m 'not slow' $$($(PY) -m tests.near '$(FILE)') $(ARGS)
+
 reproduce: $(RUN) ## check every claim, draw every figure, write the report (ARGS=--full)
 	$(VENV)/bin/stemtheory reproduce $(ARGS)
 
-lint: $(STAMPS)/dev ## ruff: rules and format
+lint: $(STAMPS)/dev ## ruff: rules and format; import-linter: who may import whom
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(VENV)/bin/lint-imports --no-cache
 
 format: $(STAMPS)/dev ## ruff: repair what can be repaired
 	$(PY) -m ruff check --fix .

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.oracles import Model
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, generator
 
 FLIPPED = 0.1  # share of labels that the plane gets wrong
 
@@ -57,7 +57,7 @@ def penalty_slope(z: Any) -> Any:
 
 def data(points: int, dim: int, seed: int) -> Floats:
     """Return the rows y_i a_i, shape (points, dim)."""
-    stream = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
+    stream = generator(seed)
     rows = stream.standard_normal((points, dim))
     plane = stream.standard_normal(dim)
     sign = np.where(rows @ plane >= 0, 1.0, -1.0)

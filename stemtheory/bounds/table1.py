@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from stemtheory.runtime import UsageError
 
-Exponent = Fraction | float
+Power = Fraction | float
 
 
 class TableRow(NamedTuple):
@@ -20,10 +20,10 @@ class TableRow(NamedTuple):
     """
 
     algorithm: str
-    samples: Exponent
-    rounds: Exponent
-    b: Exponent
-    I: Exponent
+    samples: Power
+    rounds: Power
+    b: Power
+    I: Power
     here: bool
 
 
@@ -59,7 +59,7 @@ def table1_exponents(nu: Fraction | float) -> tuple[TableRow, ...]:
     )
 
 
-def _row(algorithm: str, T: Exponent, b: Exponent, I: Exponent) -> TableRow:
+def _row(algorithm: str, T: Power, b: Power, I: Power) -> TableRow:
     """Turn the exponent of T in epsilon, and those of b and I in T, into a row."""
     return TableRow(algorithm, T * (1 + b), T * (1 - I), T * b, T * I, here=True)
 

@@ -55,7 +55,7 @@ def advise(
     With --problem each way is also run, and its measured cost stands beside the proved one.
     """
     from stemtheory.bounds import advise_on
-    from stemtheory.bounds.advise.offers import advise as advised
+    from stemtheory.bounds.advise import advise as advised
     from stemtheory.report import targets
 
     files = targets(None, plot)

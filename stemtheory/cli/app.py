@@ -148,7 +148,7 @@ def run(
     json: o.Json = False,
 ) -> int:
     """Run an algorithm on a problem and set what it measured beside every bound on it."""
-    from stemtheory.bounds import verdicts
+    from stemtheory.bounds import document as run_document
     from stemtheory.report import trace_files
     from stemtheory.simulator import Run, simulate
 
@@ -170,7 +170,7 @@ def run(
     )
     found = trace.bounds()
     written = [str(trace_files.write(trace, found, path)) for path in files]
-    document = {**verdicts.document(trace, found), "files": written}
+    document = {**run_document(trace, found), "files": written}
     console.emit(document, json, lambda: display.show_run(document))
     return int(trace.status != "ok" or any(m.verdict == "violated" for m in found))
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from stemtheory.claims import Claim
 from stemtheory.cli.console import line, table
+from stemtheory.cli.display import Document
 from stemtheory.report import READINGS, LedgerLine, lines, matrix, plain
-
-Document = Mapping[str, Any]
 
 READING_TEXT = {
     "literal": "x and d are averaged for the next iterate, the own x stays; one exchange a round",

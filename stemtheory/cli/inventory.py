@@ -19,7 +19,7 @@ from stemtheory.oracles import catalogue
 from stemtheory.runtime import UsageError, choice, resolve
 
 PACKAGES = ("numpy", "scipy", "pandas", "matplotlib", "typer", "numba", "cupy", "distributed")
-Rows = list[dict[str, Any]]
+Entries = list[dict[str, Any]]
 
 
 def examine() -> dict[str, Any]:
@@ -42,7 +42,7 @@ def examine() -> dict[str, Any]:
     }
 
 
-def entries(kind: str) -> Rows:
+def entries(kind: str) -> Entries:
     """Return name, summary and what else is worth knowing of every entry of one kind.
 
     Raises
@@ -63,7 +63,7 @@ def _version(name: str) -> str | None:
     return None
 
 
-def _problems() -> Rows:
+def _problems() -> Entries:
     rows = []
     for name in catalogue.names("problems", data=True):
         entry = catalogue.problem_entry(name)
@@ -87,7 +87,7 @@ def _is_nonconvex(entry: Any) -> bool:
     return bool(entry.nonconvex if declared else entry(K=1, dim=1).nonconvex)
 
 
-def _algorithms() -> Rows:
+def _algorithms() -> Entries:
     return [_algorithm(entry) for entry in ALGORITHMS.values()]
 
 
@@ -111,14 +111,14 @@ def _algorithm(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _bounds() -> Rows:
+def _bounds() -> Entries:
     return [
         {"name": f.name, "summary": f.summary, "algorithm": f.algorithm, "reference": f.reference}
         for f in BOUNDS.values()
     ]
 
 
-def _claims() -> Rows:
+def _claims() -> Entries:
     from stemtheory.claims import claims
 
     return [
@@ -133,12 +133,12 @@ def _claims() -> Rows:
     ]
 
 
-def _figures() -> Rows:
+def _figures() -> Entries:
     names = catalogue.names("figures")
     return [{"name": name, "summary": _first_line(name, "figures")} for name in names]
 
 
-def _sweeps() -> Rows:
+def _sweeps() -> Entries:
     rows = []
     for path in _files("sweeps", ".toml"):
         try:
@@ -149,7 +149,7 @@ def _sweeps() -> Rows:
     return rows
 
 
-_KINDS: dict[str, Callable[[], Rows]] = {
+_KINDS: dict[str, Callable[[], Entries]] = {
     "problems": _problems,
     "algorithms": _algorithms,
     "bounds": _bounds,

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stemtheory.images.data_files import Raw, first_folder, read_cifar10, read_idx_pair
-from stemtheory.runtime import Ints, UsageError, choice, whole
+from stemtheory.runtime import Ints, UsageError, choice, generator, whole
 
 CLASSES = 10
 VARIABLE = "STEMTHEORY_DATA"
@@ -147,7 +147,7 @@ def partition(
     K, n = whole("K", K), whole("classes", classes)
     if n > CLASSES:
         raise UsageError(f"classes is {n}, but there are {CLASSES}: give {CLASSES} or fewer.")
-    stream = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
+    stream = generator(seed)
     dealt = _deal(K, n, stream)
     shares = [
         _share(images, labels, dealt, whole(part, size), stream, part)
@@ -253,7 +253,7 @@ def _whole(name: str, train: Raw, test: Raw, note: str) -> Images:
 def _split(name: str, raw: Raw, note: str) -> Images:
     """Set aside a fixed share of every class for testing; always the same images."""
     labels = raw.labels.astype(np.int64)
-    stream = np.random.Generator(np.random.SFC64(np.random.SeedSequence(SPLIT_SEED)))
+    stream = generator(SPLIT_SEED)
     chosen = np.zeros(len(labels), dtype=bool)
     for label in range(CLASSES):
         members = stream.permutation(np.flatnonzero(labels == label))

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from stemtheory.oracles import Constants, Exactness
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, generator
 
 POINTS = 3  # besides the start: random points at distance 1 of it
 STEP = 1e-2
@@ -55,7 +55,7 @@ class Oracle(Protocol):
 def around(problem: Oracle, start: Floats | None = None) -> Constants:
     """Return estimates at a start (random unless given) and at a few points around it."""
     x = problem.start() if start is None else np.asarray(start, dtype=np.float64)
-    stream = np.random.Generator(np.random.SFC64(np.random.SeedSequence(2)))
+    stream = generator(2)
     away = stream.standard_normal((POINTS, problem.dim)) / math.sqrt(problem.dim)
     return along(problem, [x, *(x + step for step in away)], gap=start is not None)
 

@@ -26,7 +26,7 @@ from stemtheory.images.estimates import around
 from stemtheory.images.networks import Network, dimension, starting_point, unpack
 from stemtheory.images.nn_layers import cross_entropy
 from stemtheory.oracles import Constants, Witness
-from stemtheory.runtime import Backend, Floats, UsageError, real, whole
+from stemtheory.runtime import Backend, Floats, UsageError, generator, real, whole
 
 WHOLE_BATCH = 256  # images of one call where a whole data set is passed
 PIECE = 64  # images per worker of one call where a minibatch is large
@@ -85,7 +85,7 @@ class ImageProblem:
 
     def start(self, seed: int = 0) -> Floats:
         """Return a random start, uniform within 1/sqrt(inputs) of 0 in every layer."""
-        stream = np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, 1])))
+        stream = generator([seed, 1])
         return starting_point(self.network.shapes, stream)
 
     def place(self, backend: Backend, dtype: np.dtype[Any]) -> Self:

@@ -43,7 +43,7 @@ from stemtheory.images.estimates import along
 from stemtheory.images.problem import ImageProblem
 from stemtheory.images.schedule import History, PerEpoch, Training
 from stemtheory.oracles import Constants
-from stemtheory.runtime import NoiseKey, UsageError, write_file
+from stemtheory.runtime import NoiseKey, UsageError, generator, write_file
 
 __all__ = ["History", "PerEpoch", "Training", "estimates", "train"]
 Progress = Callable[[str], None]
@@ -203,7 +203,7 @@ class _Run:
         problem = self.problem
         lists = []
         for address in self.addresses:
-            stream = np.random.Generator(np.random.SFC64(_of_round(address, number)))
+            stream = generator(_of_round(address, number))
             lists.append(problem.draw(stream, (steps,), b, problem.dtype))
         return problem.xp.asarray(np.stack(lists, axis=1))
 

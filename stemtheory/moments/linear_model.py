@@ -160,12 +160,12 @@ def _checked(problem: Problem) -> Separable:
             f"{problem.name} has gradients that are not linear, so its moments do not close: choose"
             " quadratic."
         )
-    if problem.settings.heterogeneity == "sinusoid":
+    if problem.settings.het_frequency:
         raise UsageError(
-            "heterogeneity is sinusoid, which is not linear, so its moments do not close: choose"
-            " tilt or none, or a linear_model of unequal curvatures."
+            f"heterogeneity is {problem.settings.heterogeneity}, which is not linear, so its"
+            " moments do not close: choose tilt or none, or a linear_model of unequal curvatures."
         )
-    if problem.noisy and problem.noise.name not in ("additive", "multiplicative"):
+    if problem.noisy and not problem.noise.linear:
         raise UsageError(
             f"noise is {problem.noise.name}, which is not linear in x, so its moments do not close:"
             " choose additive or multiplicative."

@@ -14,6 +14,7 @@ Paper: Assumption (Ass: Lip_Smoothness).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
@@ -88,11 +89,12 @@ def resolve_dials(
         L_n=_noise_smoothness(noise, sigma, dim, modulation, noise_smoothness, noise_frequency),
         Z=_het_curvature(heterogeneity, zeta, dim, het_frequency),
         wavy_noise=NOISES[noise].smooth and (sigma > 0 or not NOISES[noise].bounded),
-        wavy_het=heterogeneity == "sinusoid" and zeta > 0,
+        wavy_het=HETEROGENEITIES[heterogeneity].waves and zeta > 0,
     )
     L_out, c, Z, L_n = _split(given, truth("slack", slack))
-    _refuse_flat_waves(noise, sigma, zeta, given, Z, L_n)
+    _refuse_flat_waves(noise, heterogeneity, sigma, zeta, given, Z, L_n)
     frequency = NOISES[noise].frequency(sigma, L_n, dim, modulation) if sigma > 0 else 0.0
+    push = HETEROGENEITIES[heterogeneity]
     return Dials(
         L=L_out,
         sigma=sigma,
@@ -101,7 +103,7 @@ def resolve_dials(
         noise_smoothness=L_n,
         het_curvature=Z,
         noise_frequency=frequency,
-        het_frequency=2 * math.sqrt(dim) * Z / zeta if given.wavy_het else 0.0,
+        het_frequency=push.frequency(zeta, Z, dim) if given.wavy_het else 0.0,
         het_phase=real("het_phase", het_phase),
         noise=noise,
         heterogeneity=heterogeneity,
@@ -197,7 +199,7 @@ def resolve_zeta(K: int, zeta: float | None, heterogeneity: str) -> tuple[float,
     if zeta > 0 and heterogeneity == "none":
         raise UsageError(
             f"zeta is {zeta:g} with heterogeneity none, but it must be 0 there:"
-            " choose tilt or sinusoid, or set zeta=0."
+            f" choose {_either(name for name in HETEROGENEITIES if name != 'none')}, or set zeta=0."
         )
     return zeta, heterogeneity if zeta > 0 else "none"
 
@@ -216,8 +218,8 @@ def _noise_smoothness(
     w = _optional("noise_frequency", frequency)
     if L_n and not model.smooth:
         raise UsageError(
-            f"noise_smoothness is {L_n:g}, but {noise} noise has L_n = 0: choose phase,"
-            " modulated or multiplicative noise, or leave it out."
+            f"noise_smoothness is {L_n:g}, but {noise} noise has L_n = 0: choose"
+            f" {_either(m.name for m in NOISES.values() if m.smooth)} noise, or leave it out."
         )
     if L_n and sigma == 0 and model.bounded:
         raise UsageError(
@@ -239,23 +241,28 @@ def _het_curvature(
     heterogeneity: str, zeta: float, dim: int, frequency: float | None
 ) -> float | None:
     w = _optional("het_frequency", frequency, positive=True)
-    if w is None or heterogeneity != "sinusoid":
-        return None
-    return zeta * w / (2 * math.sqrt(dim))
+    model = HETEROGENEITIES[heterogeneity]
+    return None if w is None or not model.waves else model.curvature(zeta, w, dim)
 
 
 def _refuse_flat_waves(
-    noise: str, sigma: float, zeta: float, given: _Given, Z: float, L_n: float
+    noise: str,
+    heterogeneity: str,
+    sigma: float,
+    zeta: float,
+    given: _Given,
+    Z: float,
+    L_n: float,
 ) -> None:
     """Refuse waves of frequency 0: they would not attain sigma or zeta."""
     if given.wavy_het and Z == 0:
         raise UsageError(
-            f"zeta is {zeta:g} with sinusoid, but the dials leave no curvature Z for it"
+            f"zeta is {zeta:g} with {heterogeneity}, but the dials leave no curvature Z for it"
             " (c = L_f): lower curvature, or choose heterogeneity tilt."
         )
-    if noise == "modulated" and sigma > 0 and L_n == 0:
+    if NOISES[noise].bounded and not NOISES[noise].steady and sigma > 0 and L_n == 0:
         raise UsageError(
-            "noise_smoothness is 0 with modulated noise, but then sigma is not attained:"
+            f"noise_smoothness is 0 with {noise} noise, but then sigma is not attained:"
             " raise noise_smoothness or choose additive noise."
         )
 
@@ -268,17 +275,18 @@ def _refuse_idle_waves(
     het_phase: float,
 ) -> None:
     """Refuse dials of waves that the chosen models do not have: they would change nothing."""
-    if noise_frequency and noise in ("additive", "multiplicative"):
+    if noise_frequency and not NOISES[noise].waves:
         raise UsageError(
             f"noise_frequency is {noise_frequency}, but {noise} noise has no wave: leave it out, or"
-            " choose phase or modulated noise."
+            f" choose {_either(m.name for m in NOISES.values() if m.waves)} noise."
         )
+    push = HETEROGENEITIES.get(heterogeneity)  # an unknown one is refused with zeta
     idle = {"het_frequency": het_frequency, "het_phase": het_phase}
     for name, value in idle.items():
-        if value and heterogeneity in ("none", "tilt"):
+        if value and push is not None and not push.waves:
             raise UsageError(
                 f"{name} is {value}, but heterogeneity {heterogeneity} has no wave: leave it out,"
-                " or choose sinusoid."
+                f" or choose {_either(m.name for m in HETEROGENEITIES.values() if m.waves)}."
             )
 
 
@@ -286,6 +294,12 @@ def _optional(name: str, value: float | None, *, positive: bool = False) -> floa
     if value is None:
         return None
     return real(name, value, minimum=None if positive else 0, positive=positive)
+
+
+def _either(names: Iterable[str]) -> str:
+    """Return 'a', 'a or b', or 'a, b or c'."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _shown(value: float | None) -> str:

@@ -341,8 +341,9 @@ def _witnesses(problem: FiniteSum, Z: float, w: float) -> tuple[Witness, ...]:
     pair = np.stack([-step / 2 * top, step / 2 * top])
     found = [Witness("L", pair, (0,), "two points at 0 along the top eigenvector")]
     if problem.declared.zeta > 0:
-        crest = math.pi / (2 * w) if w else 0.0
-        how = "the crest of the sinusoid" if w else "any point"
+        push = HETEROGENEITIES[problem.dials["heterogeneity"]]
+        crest = push.crest / w if w else 0.0
+        how = f"the crest of the {push.name}" if w else "any point"
         found.append(Witness("zeta", np.full((1, dim), crest), (0, 1), how))
     dip = _dip(problem)
     return (*found, dip) if dip is not None else tuple(found)

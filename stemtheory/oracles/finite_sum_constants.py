@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES
 from stemtheory.oracles.problem import Constants, Exactness
 from stemtheory.runtime import Floats, UsageError, real
 
@@ -81,12 +82,13 @@ def declare(L: float, lower: float, sigma: float, zeta: float) -> Constants:
 def waves(
     L: float, zeta: float, dim: int, heterogeneity: str, frequency: float | None
 ) -> tuple[float, float]:
-    """Return Z and w of the sinusoid; half of L unless a frequency is given."""
-    if heterogeneity != "sinusoid":
+    """Return Z and w of the push; half of L unless a frequency is given."""
+    push = HETEROGENEITIES[heterogeneity]
+    if not push.waves:
         return 0.0, 0.0
-    w = math.sqrt(dim) * L / zeta if frequency is None else frequency
+    w = push.frequency(zeta, L / 2, dim) if frequency is None else frequency
     w = real("het_frequency", w, positive=True)
-    Z = zeta * w / (2 * math.sqrt(dim))
+    Z = push.curvature(zeta, w, dim)
     if Z >= L:
         raise UsageError(
             f"het_frequency {w:.6g} means Z = zeta w/(2 sqrt d) = {Z:.6g}, but it must stay below"

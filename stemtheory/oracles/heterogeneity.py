@@ -8,17 +8,12 @@ Paper: Assumption (Ass: Unbiased_Var_Grad).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-HETEROGENEITIES = {
-    "none": "all workers equal",
-    "tilt": "grad f + s_k (zeta/2) u, |u| = 1: zeta at every x, no curvature",
-    "sinusoid": "grad f_j + s_k zeta/(2 sqrt d) sin(w x_j + phase): Z = zeta w/(2 sqrt d)",
-}
 
 
 def signs(K: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -47,14 +42,69 @@ class Push:
     arguments: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class HeterogeneityModel:
+    """A model of how workers differ: all that the package knows of it.
+
+    ``function`` is what is added to the gradient, elementwise in (x, *arguments); ``arguments``
+    makes them from (K, dim, zeta, w, offset). With ``waves`` the push has a frequency w: its
+    curvature is largest where w x + offset = 0, is there Z = steepness zeta w/(2 sqrt d), and two
+    workers are zeta apart where w x + offset = crest. Without, zeta is attained at every x.
+    """
+
+    name: str
+    summary: str
+    function: Callable[..., Any]
+    arguments: Callable[[int, int, float, float, float], tuple[Any, ...]]
+    waves: bool = True
+    steepness: float = 1.0
+    crest: float = math.pi / 2
+
+    def curvature(self, zeta: float, w: float, dim: int) -> float:
+        """Return Z, the curvature of the push."""
+        return self.steepness * zeta * w / (2 * math.sqrt(dim))
+
+    def frequency(self, zeta: float, Z: float, dim: int) -> float:
+        """Return w, of which ``curvature`` is Z."""
+        return 2 * math.sqrt(dim) * Z / (self.steepness * zeta)
+
+
+def half(K: int, dim: int, zeta: float) -> Any:
+    """Return s_k zeta/(2 sqrt d), shape (K, 1): at full height two workers are zeta apart."""
+    return signs(K)[:, None] * (zeta / (2 * np.sqrt(dim)))
+
+
+NONE = HeterogeneityModel(
+    name="none",
+    summary="all workers equal",
+    function=tilt,
+    arguments=lambda K, dim, zeta, w, offset: (np.zeros((K, dim)),),
+    waves=False,
+)
+TILT = HeterogeneityModel(
+    name="tilt",
+    summary="grad f + s_k (zeta/2) u, |u| = 1: zeta at every x, no curvature",
+    function=tilt,
+    arguments=lambda K, dim, zeta, w, offset: (
+        np.outer(signs(K), np.full(dim, 1 / np.sqrt(dim))) * (zeta / 2),
+    ),
+    waves=False,
+)
+SINUSOID = HeterogeneityModel(
+    name="sinusoid",
+    summary="grad f_j + s_k zeta/(2 sqrt d) sin(w x_j + phase): Z = zeta w/(2 sqrt d)",
+    function=sinusoid,
+    arguments=lambda K, dim, zeta, w, offset: (half(K, dim, zeta), w, offset),
+)
+
+HETEROGENEITIES = {model.name: model for model in (NONE, TILT, SINUSOID)}
+
+
 def make_push(
     kind: str, K: int, dim: int, zeta: float, frequency: float, offset: float
 ) -> Push | None:
     """Return the push of one heterogeneity model, or None if the workers are equal."""
-    if kind == "none" or zeta == 0:
+    if kind == NONE.name or zeta == 0:
         return None
-    if kind == "tilt":
-        direction = np.full(dim, 1 / np.sqrt(dim))
-        return Push(tilt, (np.outer(signs(K), direction) * (zeta / 2),))
-    weight = signs(K)[:, None] * (zeta / (2 * np.sqrt(dim)))
-    return Push(sinusoid, (weight, frequency, offset))
+    model = HETEROGENEITIES[kind]
+    return Push(model.function, model.arguments(K, dim, zeta, frequency, offset))

@@ -42,11 +42,13 @@ def multiplicative(x: Any, slope: Any, amplitude: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class NoiseModel:
-    """A noise model: its fields and how sigma, L_n and its frequency hang together.
+    """A noise model: all that the package knows of it, its fields and its constants.
 
     ``smooth`` tells whether L_n > 0 is possible; ``frequency`` returns w_n from
     (sigma, L_n, dim, modulation) and ``smoothness`` is its inverse; ``arguments`` returns what
-    ``fields`` takes after x. ``loudest`` is a coordinate at which the variance is sigma^2.
+    ``fields`` takes after x. ``loudest`` is a coordinate at which the variance is sigma^2, and
+    ``steady`` says that it is so at every x; L_n is attained at x = 0, and with ``uniform`` at
+    every x. ``waves`` says that there is a frequency, ``linear`` that the fields are linear in x.
     """
 
     name: str
@@ -59,6 +61,10 @@ class NoiseModel:
     smoothness: Callable[[float, float, int, float], float]
     frequency: Callable[[float, float, int, float], float]
     loudest: Callable[[float], float]
+    steady: bool = True
+    uniform: bool = True
+    waves: bool = True
+    linear: bool = False
 
 
 def _no_frequency(sigma: float, L_n: float, dim: int, modulation: float) -> float:
@@ -84,6 +90,8 @@ ADDITIVE = NoiseModel(
     smoothness=lambda sigma, w, dim, modulation: 0.0,
     frequency=_no_frequency,
     loudest=_origin,
+    waves=False,
+    linear=True,
 )
 PHASE = NoiseModel(
     name="phase",
@@ -112,6 +120,8 @@ MODULATED = NoiseModel(
     smoothness=lambda sigma, w, dim, modulation: modulation * sigma * abs(w) / math.sqrt(dim),
     frequency=lambda sigma, L_n, dim, modulation: L_n * math.sqrt(dim) / (modulation * sigma),
     loudest=_quarter_wave,
+    steady=False,
+    uniform=False,
 )
 MULTIPLICATIVE = NoiseModel(
     name="multiplicative",
@@ -124,6 +134,9 @@ MULTIPLICATIVE = NoiseModel(
     smoothness=lambda sigma, w, dim, modulation: 0.0,
     frequency=_no_frequency,
     loudest=_origin,
+    steady=False,
+    waves=False,
+    linear=True,
 )
 
 NOISES = {model.name: model for model in (ADDITIVE, PHASE, MODULATED, MULTIPLICATIVE)}

@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from stemtheory.oracles.dials import Dials, resolve_dials
-from stemtheory.oracles.heterogeneity import Push, make_push
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push
 from stemtheory.oracles.noise import NOISES, NoiseModel
 from stemtheory.oracles.problem import Constants, Exactness, Witness
 from stemtheory.runtime import Backend, Floats, UsageError, real
@@ -215,8 +215,9 @@ class Separable:
             found.append(self._witness("sigma", [loud], (0,), "where the noise is loudest"))
         if dials.zeta > 0:
             w = dials.het_frequency
-            crest = (math.pi / 2 - dials.het_phase) / w if w else 0.0
-            how = "the crest of the sinusoid" if w else "any point"
+            push = HETEROGENEITIES[dials.heterogeneity]
+            crest = (push.crest - dials.het_phase) / w if w else 0.0
+            how = f"the crest of the {push.name}" if w else "any point"
             found.append(self._witness("zeta", [np.full(self.dim, crest)], (0, 1), how))
         dip = self.family.dip(*self.slope_arguments[1:])
         if dip is not None:
@@ -230,11 +231,11 @@ class Separable:
     def _aligned(self) -> bool:
         """Whether the peaks of the parts of L coincide, so that their sum is attained."""
         dials = self.settings
-        shifted = dials.heterogeneity == "sinusoid" and dials.het_phase != 0
-        return not shifted or (self.family.flat and dials.noise != "modulated")
+        shifted = HETEROGENEITIES[dials.heterogeneity].waves and dials.het_phase != 0
+        return not shifted or (self.family.flat and self.noise.uniform)
 
     def _peak(self) -> float:
-        """Return the coordinate at which all curvatures peak: 0, or where the sinusoid's does."""
+        """Return the coordinate at which all curvatures peak: 0, or where the push's does."""
         dials = self.settings
         return -dials.het_phase / dials.het_frequency if dials.het_frequency else 0.0
 

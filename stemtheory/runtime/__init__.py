@@ -22,5 +22,5 @@ from stemtheory.runtime.philox import (
     PhiloxStream,
 )
 from stemtheory.runtime.signals import Stop
-from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks
+from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks, generator
 from stemtheory.runtime.verdict import DECIDING, Verdict, combine

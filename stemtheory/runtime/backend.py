@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stemtheory.runtime.errors import UsageError, choice
+from stemtheory.runtime.streams import generator
 
 BACKENDS = ("auto", "numpy", "cupy")
 Cause = Literal["not installed", "no device", "no kernels"]
@@ -116,7 +117,7 @@ def numpy_backend(reason: str) -> Backend:
         reason=reason,
         to_host=np.asarray,
         from_host=np.asarray,
-        generator=lambda seed: np.random.Generator(np.random.SFC64(seed)),
+        generator=generator,
     )
 
 

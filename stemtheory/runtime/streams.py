@@ -10,6 +10,7 @@ depend on how blocks are spread over arrays, threads or processes.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -57,6 +58,11 @@ def canonical(fields: dict[str, int | float], purpose: str) -> str:
 def _shown(value: int | float) -> str:
     number = float(value)
     return repr(int(value)) if number.is_integer() else repr(number)
+
+
+def generator(address: np.random.SeedSequence | int | Sequence[int]) -> np.random.Generator:
+    """Return the generator of an address: the one place where one is made on the host."""
+    return np.random.Generator(np.random.SFC64(address))
 
 
 def blocks(replicates: int) -> list[int]:

@@ -1,20 +1,34 @@
 """Step sizes and momenta by name, and the trade-off curves of (b, I)."""
 
 from stemtheory.schedules.by_name import (
-    Constant,
-    Curve,
-    Practical,
+    SCHEDULES,
+    Conditions,
+    Maker,
     Schedule,
-    Theorem,
     check_options,
-    fedavg_curve,
     make_schedule,
+)
+from stemtheory.schedules.curves import (
+    FEDAVG_TRADE_OFF,
+    STEM_TRADE_OFF,
+    Curve,
+    TradeOff,
+    check_nu,
+    fedavg_curve,
     round_up,
     stem_curve,
 )
-from stemtheory.schedules.curves import FEDAVG_TRADE_OFF, STEM_TRADE_OFF, TradeOff, check_nu
-from stemtheory.schedules.fedavg_stepsizes import FedAvgTheorem, largest_minibatch, shortest_run
+from stemtheory.schedules.fedavg_stepsizes import (
+    FedAvgCalibrated,
+    FedAvgTheorem,
+    largest_minibatch,
+    shortest_run,
+)
 from stemtheory.schedules.stepsizes import (
+    Calibrated,
+    Constant,
+    Practical,
+    Theorem,
     coupled,
     numbers,
     theorem_c_b,

@@ -1,17 +1,17 @@
-"""Schedules by name, and the trade-off curves of (b, I).
+"""Schedules by name: one table of how each is made, and of the options that it takes.
 
 Paper: Thm: PR_Convergence_Main, eq. (eq: Step-Size); Thm: Flexible_FedAvg.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from numpy.typing import ArrayLike
 
 from stemtheory.runtime import Floats, UsageError, choice, real
-from stemtheory.schedules.curves import Curve, fedavg_curve, round_up, stem_curve
 from stemtheory.schedules.fedavg_stepsizes import FedAvgCalibrated, FedAvgTheorem
 from stemtheory.schedules.stepsizes import (
     Calibrated,
@@ -21,30 +21,6 @@ from stemtheory.schedules.stepsizes import (
     coupled,
     theorem_c_b,
 )
-
-__all__ = [
-    "Calibrated",
-    "Constant",
-    "Curve",
-    "FedAvgCalibrated",
-    "FedAvgTheorem",
-    "Practical",
-    "Schedule",
-    "Theorem",
-    "check_options",
-    "fedavg_curve",
-    "make_schedule",
-    "round_up",
-    "stem_curve",
-]
-
-_OPTIONS: dict[str, dict[str, tuple[str, ...] | None]] = {
-    "theorem": {"stem": (), "fedavg": ()},
-    "calibrated": {"stem": ("C1", "C2", "C3"), "fedavg": ("C1", "C3")},
-    "practical": {"stem": ("kappa", "cbar"), "fedavg": None},
-    "constant": {"stem": ("eta", "a"), "fedavg": ("eta",)},
-    "coupled": {"stem": ("eta", "scale"), "fedavg": ("eta",)},
-}
 
 
 class Schedule(Protocol):
@@ -66,6 +42,64 @@ class Schedule(Protocol):
     def parameters(self) -> dict[str, float]:
         """Return every number that fixes the schedule, for JSON."""
         ...
+
+
+class Conditions(NamedTuple):
+    """What a schedule may depend on; ``coupling`` is the algorithm's c of a = c eta^2, or None."""
+
+    T: float
+    K: int
+    b: float
+    I: int
+    L: float
+    sigma: float
+    coupling: float | None
+
+
+@dataclass(frozen=True)
+class Maker:
+    """How a named schedule is made of the conditions of a run and of its own options.
+
+    ``options`` are the names that it takes, ``needed`` those of them that have no default.
+    """
+
+    make: Callable[[Conditions, Mapping[str, float]], Schedule]
+    options: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+
+
+def _coupled(at: Conditions, own: Mapping[str, float]) -> Schedule:
+    c = theorem_c_b(at.K, at.b, at.I) * at.L * at.L / (at.b * at.K)
+    c = c if at.coupling is None else at.coupling
+    return coupled(own["eta"], c * real("scale", own.get("scale", 1.0), positive=True))
+
+
+# By name, then by the family of the algorithm: with a momentum a_t (stem) or without (fedavg).
+SCHEDULES: dict[str, dict[str, Maker]] = {
+    "theorem": {
+        "stem": Maker(lambda at, own: Theorem(at.L, at.K, at.b, at.I)),
+        "fedavg": Maker(lambda at, own: FedAvgTheorem(at.T, at.K, at.b, at.I, at.L)),
+    },
+    "calibrated": {
+        "stem": Maker(
+            lambda at, own: Calibrated(at.L, at.K, at.b, at.I, **own), ("C1", "C2", "C3")
+        ),
+        "fedavg": Maker(
+            lambda at, own: FedAvgCalibrated(at.T, at.K, at.b, at.I, at.L, **own), ("C1", "C3")
+        ),
+    },
+    "practical": {
+        "stem": Maker(lambda at, own: Practical(sigma=at.sigma, **own), ("kappa", "cbar")),
+    },
+    "constant": {
+        "stem": Maker(lambda at, own: Constant(own["eta"], own["a"]), ("eta", "a"), ("eta", "a")),
+        "fedavg": Maker(lambda at, own: Constant(own["eta"]), ("eta",), ("eta",)),
+    },
+    "coupled": {
+        "stem": Maker(_coupled, ("eta", "scale"), ("eta",)),
+        "fedavg": Maker(_coupled, ("eta",), ("eta",)),
+    },
+}
 
 
 def make_schedule(
@@ -97,18 +131,7 @@ def make_schedule(
         For an unknown name, algorithm or option, or a value out of range.
     """
     given = check_options(name, called or algorithm, algorithm, options)
-    if name == "constant":
-        return Constant(given["eta"], given.get("a", 1.0))
-    if name == "coupled":
-        c = theorem_c_b(K, b, I) * L * L / (b * K) if coupling is None else coupling
-        return coupled(given["eta"], c * real("scale", given.get("scale", 1.0), positive=True))
-    if name == "practical":
-        return Practical(sigma=sigma, **given)
-    if algorithm == "fedavg":
-        if name == "theorem":
-            return FedAvgTheorem(T, K, b, I, L)
-        return FedAvgCalibrated(T, K, b, I, L, **given)
-    return Theorem(L, K, b, I) if name == "theorem" else Calibrated(L, K, b, I, **given)
+    return SCHEDULES[name][algorithm].make(Conditions(T, K, b, I, L, sigma, coupling), given)
 
 
 def check_options(
@@ -122,22 +145,21 @@ def check_options(
         For an unknown name, algorithm or option, one that is missing, and one that is no number.
     """
     choice("algorithm", algorithm, ("stem", "fedavg"))
-    choice("schedule", name, _OPTIONS)
-    allowed = _OPTIONS[name][algorithm]
-    if allowed is None:
+    maker = SCHEDULES[choice("schedule", name, SCHEDULES)].get(algorithm)
+    if maker is None:
         names = " and ".join(f"'{key}'" for key in options)
         given_with = f", so its option {names} means nothing to {called}" if options else ""
         raise UsageError(
             f"schedule '{name}' is STEM's alone{given_with}: give calibrated or constant."
         )
     for key in options:
-        if key not in allowed:
-            known = ", ".join(allowed) or "none"
+        if key not in maker.options:
+            known = ", ".join(maker.options) or "none"
             raise UsageError(
                 f"schedule option '{key}' is unknown for {called} {name}; known are {known}:"
                 " drop it or choose another schedule."
             )
-    needed = [key for key in allowed if key in ("eta", "a") and key not in options]
+    needed = [key for key in maker.needed if key not in options]
     if needed:
         raise UsageError(
             f"schedule '{name}' of {called} needs {' and '.join(needed)}: give a value."

@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import ArrayLike
 
-from stemtheory.runtime import Floats, UsageError, Verdict, real, whole
+from stemtheory.runtime import Floats, UsageError, Verdict, generator, real, whole
 
 RESAMPLES = 400
 
@@ -108,8 +107,8 @@ def resampled_means(running: Floats, n: int, seed: int, key: tuple[int, ...]) ->
     Every time draws the same replicates: they are one run. ``seed`` and ``key`` are the address.
     """
     R = running.shape[1]
-    generator = Generator(SFC64(SeedSequence(seed, spawn_key=key)))
-    counts = generator.multinomial(R, np.full(R, 1 / R), size=n)
+    stream = generator(np.random.SeedSequence(seed, spawn_key=key))
+    counts = stream.multinomial(R, np.full(R, 1 / R), size=n)
     means: Floats = running @ counts.T / R
     return means
 

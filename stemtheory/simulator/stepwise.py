@@ -15,7 +15,7 @@ import numpy as np
 
 from stemtheory.algorithms import Algorithm, Chances, Step, System
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, NoiseKey, whole
+from stemtheory.runtime import Floats, NoiseKey, generator, whole
 from stemtheory.schedules import Schedule
 
 
@@ -80,7 +80,7 @@ def choices(problem: Problem, algorithm: System, seed: int, t: int, replicates: 
     key = NoiseKey(seed, problem.dim, problem.K, 0, 0, 0)
     made = {}
     for c in algorithm.chances:
-        stream = np.random.Generator(np.random.SFC64(key.seed_sequence(t, f"walk {c.purpose}")))
+        stream = generator(key.seed_sequence(t, f"walk {c.purpose}"))
         uniforms = stream.random((replicates, *c.shape(problem.K, problem.dim)))
         made[c.purpose] = np.asarray(c.decide(uniforms), dtype=np.float64)
     return made
@@ -91,7 +91,7 @@ def gaussian_draw(problem: Problem, seed: int = 0, replicates: int = 1) -> Draw:
 
     def draw(t: int, samples: float) -> Any:
         key = NoiseKey(seed, problem.dim, problem.K, 0, 0, 0)
-        stream = np.random.Generator(np.random.SFC64(key.seed_sequence(t, "walk")))
+        stream = generator(key.seed_sequence(t, "walk"))
         return problem.draw(stream, (1, replicates), samples, np.dtype(np.float64))[0]
 
     return draw

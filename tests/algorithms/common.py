@@ -8,7 +8,7 @@ import numpy as np
 
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import mean_over_workers
-from stemtheory.schedules.by_name import Constant, Schedule
+from stemtheory.schedules import Constant, Schedule
 from stemtheory.simulator.stepwise import Visit, gaussian_draw, walk
 
 NAMED = ("stem", "fedavg", "fed-stem", "minibatch-stem", "storm", "minibatch-sgd")

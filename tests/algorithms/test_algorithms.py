@@ -14,7 +14,7 @@ from stemtheory.algorithms.fedavg import FedAvg
 from stemtheory.algorithms.stem import READINGS, Stem
 from stemtheory.oracles.heterogeneity import Push
 from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.by_name import Constant, Theorem
+from stemtheory.schedules import Constant, Theorem
 from stemtheory.simulator.stepwise import Visit, gaussian_draw, walk
 
 PROBLEMS = ("quadratic", "geman_mcclure", "cosine")

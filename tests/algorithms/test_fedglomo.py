@@ -12,7 +12,7 @@ from stemtheory import load_problem, simulate
 from stemtheory.algorithms.compression import Compression
 from stemtheory.algorithms.fedglomo import FedGlomo, Trail
 from stemtheory.algorithms.stem import Stem
-from stemtheory.schedules.by_name import Constant
+from stemtheory.schedules import Constant
 from stemtheory.simulator.stepwise import gaussian_draw, walk
 from tests.algorithms.common import bar, gap, run
 

@@ -14,7 +14,7 @@ from stemtheory.algorithms.compression import Compression
 from stemtheory.algorithms.scaffold import Scaffold
 from stemtheory.algorithms.stem import READINGS, Stem
 from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.by_name import Constant
+from stemtheory.schedules import Constant
 from stemtheory.simulator.stepwise import Visit, gaussian_draw, walk
 
 NAMED = ("stem", "fedavg", "fed-stem", "minibatch-stem", "storm", "minibatch-sgd")

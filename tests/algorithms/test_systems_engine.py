@@ -15,7 +15,7 @@ from stemtheory.algorithms.participation import weights
 from stemtheory.bounds.table1 import table1_exponents
 from stemtheory.runtime.errors import UsageError
 from stemtheory.runtime.streams import NoiseKey
-from stemtheory.schedules.by_name import Constant
+from stemtheory.schedules import Constant
 from stemtheory.simulator.stepwise import walk
 from stemtheory.simulator.trace import Trace
 from tests.algorithms.common import SYSTEMS, gap

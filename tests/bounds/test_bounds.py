@@ -12,7 +12,7 @@ import pytest
 
 from stemtheory.bounds import BOUNDS, Setting, bound_curve, evaluate, samples_per_worker
 from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.by_name import Theorem, stem_curve
+from stemtheory.schedules import Theorem, stem_curve
 
 # Quadratic with h = 0.2, x1 = 3: gap = h x1^2/2 = 0.9.
 QUADRATIC = Setting(T=4000, K=4, b=2, I=4, L=0.78102, sigma=0.5, zeta=2, gap=0.9)

@@ -12,7 +12,7 @@ import pytest
 from stemtheory.bounds import BOUNDS, Inversion, Setting, bound_curve, evaluate, invert
 from stemtheory.bounds.inversion import LONGEST, first_fixed, first_on_curve
 from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.by_name import Curve, Theorem
+from stemtheory.schedules import Curve, Theorem
 
 CONSTANTS: dict[str, Any] = {"L": 1.0, "sigma": 1.0, "zeta": 1.0, "gap": 0.5}
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,22 @@ import pytest
 
 import stemtheory
 from stemtheory.algorithms import ALGORITHMS
+from stemtheory.claims import check_problem
 from stemtheory.claims.checking import check
+from stemtheory.claims.contract.rows import ContractRow
 from stemtheory.claims.ledger import one
+from stemtheory.cli import options
 from stemtheory.oracles import catalogue
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES
+from stemtheory.oracles.noise import NOISES
 from stemtheory.report.drawing import draw_figures
 from stemtheory.runtime import notebook
+from stemtheory.schedules import SCHEDULES, Conditions, check_options
 from stemtheory.simulator.trace import Trace
 from tests.helpers import example_algorithm, example_figure
+from tests.helpers.example_heterogeneity import LOCAL
+from tests.helpers.example_noise import SETTLING
+from tests.helpers.example_schedule import INVERSE_ROOT
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -28,6 +38,9 @@ DOCS = ROOT / "docs"
     [
         ("add_an_algorithm.md", "tests/helpers/example_algorithm.py"),
         ("add_a_figure.md", "tests/helpers/example_figure.py"),
+        ("add_a_heterogeneity.md", "tests/helpers/example_heterogeneity.py"),
+        ("add_a_noise.md", "tests/helpers/example_noise.py"),
+        ("add_a_schedule.md", "tests/helpers/example_schedule.py"),
     ],
 )
 def test_a_guide_shows_the_example_that_is_tested(guide: str, example: str) -> None:
@@ -71,6 +84,92 @@ def test_its_server_step_goes_further(server_step: str) -> None:
         moved = start._replace(x=start.x - 0.25)
         ends[eta_g] = float(algorithm.synchronise(problem, moved).x[0, 0, 0])
     assert ends == {1.0: 0.75, 2.0: 0.5}
+
+
+def broken(rows: list[ContractRow]) -> set[str]:
+    """Return the rows of a contract that fail."""
+    return {row.constant for row in rows if not row.ok}
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("rotate", [False, True])
+def test_the_example_noise_meets_the_contract(
+    K: int, rotate: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(NOISES, SETTLING.name, SETTLING)
+    rows = check_problem("geman_mcclure", K=K, dim=2, noise="settling", rotate=rotate, quick=True)
+    assert broken(rows) == set()
+
+
+def test_a_wrong_noise_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """L_n stated at half of what it is, and sigma where it is not."""
+    wrong = replace(SETTLING, frequency=lambda *at: 2 * SETTLING.frequency(*at))
+    monkeypatch.setitem(NOISES, SETTLING.name, wrong)
+    assert "L" in broken(check_problem("quadratic", K=2, dim=2, noise="settling", quick=True))
+    wrong = replace(SETTLING, arguments=lambda sigma, *at: SETTLING.arguments(2 * sigma, *at))
+    monkeypatch.setitem(NOISES, SETTLING.name, wrong)
+    assert "sigma" in broken(check_problem("quadratic", K=2, dim=2, noise="settling", quick=True))
+
+
+@pytest.mark.parametrize("name", ["cosine", "logistic"])
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_example_heterogeneity_meets_the_contract(
+    name: str, K: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HETEROGENEITIES, LOCAL.name, LOCAL)
+    rows = check_problem(name, K=K, dim=2, heterogeneity="local", quick=True)
+    assert broken(rows) == set()
+
+
+@pytest.mark.parametrize(
+    ("part", "constant"), [({"steepness": 1.0}, "L"), ({"crest": 2.0}, "zeta")], ids=str
+)
+def test_a_wrong_heterogeneity_is_rejected(
+    part: dict[str, Any], constant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HETEROGENEITIES, LOCAL.name, replace(LOCAL, **part))
+    assert constant in broken(
+        check_problem("quadratic", K=2, dim=2, heterogeneity="local", quick=True)
+    )
+
+
+def test_the_example_schedule_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise FedAvg multiplies x by 1 - eta_t h, with eta_t = eta/sqrt(1 + t)."""
+    monkeypatch.setitem(SCHEDULES, "inverse-root", INVERSE_ROOT)
+    problem = stemtheory.load_problem("quadratic", K=2, dim=1, h=1, L=1, sigma=0, zeta=0)
+    trace = stemtheory.simulate(
+        problem,
+        "fedavg",
+        T=8,
+        b=1,
+        I=2,
+        replicates=1,
+        schedule="inverse-root",
+        schedule_options={"eta": 0.5},
+    )
+    x = np.cumprod([1.0, *(1 - 0.5 / np.sqrt(1 + np.arange(1, 8)))])
+    np.testing.assert_allclose(trace.grad_sq, (x**2).mean(), rtol=1e-12)
+    with pytest.raises(stemtheory.UsageError, match="needs eta"):
+        check_options("inverse-root", "stem", "stem", {})
+
+
+def test_the_example_schedule_couples_its_momentum() -> None:
+    at = Conditions(T=64, K=4, b=1, I=4, L=1.0, sigma=0.5, coupling=8.0)
+    schedule = INVERSE_ROOT["stem"].make(at, {"eta": 0.5})
+    np.testing.assert_allclose(schedule.momentum([1, 4]), [1.0, 8 * 0.25 / 4])
+
+
+@pytest.mark.parametrize(
+    ("flag", "names"),
+    [
+        (options.Noise, list(NOISES)),
+        (options.Heterogeneity, list(HETEROGENEITIES)),
+        (options.Schedule, list(SCHEDULES)),
+    ],
+    ids=["noise", "heterogeneity", "schedule"],
+)
+def test_the_help_names_what_there_is(flag: Any, names: list[str]) -> None:
+    assert re.split(r", | or ", flag.__metadata__[0].help) == names
 
 
 def test_the_example_figure_is_drawn_by_its_name(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from stemtheory.oracles.catalogue import names
 from stemtheory.oracles.problem import Constants
 from stemtheory.report.drawing import draw_figures, figure_entry, render
 from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.by_name import Constant, Schedule
+from stemtheory.schedules import Constant, Schedule
 from tests.helpers.images_toy import toy
 
 FIGURES = (2, 3, 4, 5)

@@ -12,7 +12,7 @@ from stemtheory.algorithms.base import Step, mean_over_workers, spread
 from stemtheory.algorithms.costs import Costs
 from stemtheory.algorithms.entry import SERVER_STEP, Entry
 from stemtheory.oracles.problem import Problem
-from stemtheory.schedules.by_name import fedavg_curve
+from stemtheory.schedules import fedavg_curve
 
 
 class State(NamedTuple):

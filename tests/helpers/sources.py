@@ -17,6 +17,22 @@ def package_files(suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
     return found
 
 
+def tree_files() -> dict[str, str]:
+    """Return the text of every file of the project by its path; what is built is left out."""
+    found = {}
+    for folder, folders, names in os.walk(ROOT):
+        built = {"build", "dist", "out", "results"} if Path(folder) == ROOT else set()
+        folders[:] = sorted(
+            name
+            for name in set(folders) - built - {"__pycache__"}
+            if name == ".ci" or not (name.startswith(".") or name.endswith(".egg-info"))
+        )
+        for path in (Path(folder, name) for name in sorted(names) if name != ".git"):
+            if path.is_file() and b"\0" not in (content := path.read_bytes()):
+                found[path.relative_to(ROOT).as_posix()] = content.decode("utf-8", "replace")
+    return found
+
+
 def module_name(path: Path) -> str:
     """Return the dotted name under which a file of the package is imported."""
     parts = path.relative_to(ROOT).with_suffix("").parts

@@ -13,7 +13,7 @@ from stemtheory.images.problem import ImageProblem
 from stemtheory.images.training import History, PerEpoch, Training, estimates, train
 from stemtheory.runtime.errors import UsageError
 from stemtheory.runtime.streams import NoiseKey
-from stemtheory.schedules.by_name import Constant
+from stemtheory.schedules import Constant
 from tests.helpers.images_toy import toy_problem
 
 ALL = pytest.mark.parametrize("algorithm", ["stem", "fedavg", "scaffold"])

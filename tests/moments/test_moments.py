@@ -20,7 +20,7 @@ from stemtheory.moments.recursion import ConstantRun, Recursion, averages
 from stemtheory.oracles.problem import Problem
 from stemtheory.runtime import Floats
 from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.by_name import Schedule
+from stemtheory.schedules import Schedule
 from stemtheory.schedules.stepsizes import Calibrated, Constant, Practical, Theorem
 from stemtheory.simulator.stepwise import gaussian_draw, walk
 from stemtheory.simulator.trace import Counts

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from stemtheory.runtime.errors import UsageError
-from stemtheory.schedules.by_name import (
+from stemtheory.schedules import (
     Calibrated,
     Constant,
     FedAvgCalibrated,

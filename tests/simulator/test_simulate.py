@@ -16,7 +16,7 @@ from stemtheory.algorithms import ALGORITHMS
 from stemtheory.report import trace_files
 from stemtheory.runtime.errors import UsageError
 from stemtheory.runtime.streams import NoiseKey
-from stemtheory.schedules.by_name import make_schedule
+from stemtheory.schedules import make_schedule
 from stemtheory.simulator.stepwise import walk
 
 

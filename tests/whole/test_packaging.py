@@ -104,14 +104,3 @@ def test_the_installed_version_is_this_one() -> None:
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("a bare checkout: the package is not installed")
     assert installed == __version__
-
-
-def test_no_file_names_a_package_index() -> None:
-    pattern = re.compile(r"(--(extra-)?index-url|--find-links|://[^\s/]*/simple\b)")
-    texts = {
-        name: (ROOT / name).read_text(encoding="utf-8")
-        for name in ("pyproject.toml", "Makefile", ".ci/run", ".ci/wheel-check")
-        if (ROOT / name).exists()
-    }
-    assert [name for name, text in texts.items() if pattern.search(text)] == []
-    assert pattern.search("pip install --index-url https://example.org/simple x")

@@ -111,7 +111,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCost:
     """Iterations, samples per worker, rounds and cost to epsilon as measured.
 
     All are None where ``reason`` says why; ``low`` and ``high`` are a 95 % interval for T.
@@ -138,21 +138,21 @@ class Experiment:
     replicates: int = 16
     seed: int = 0
 
-    def measure(self, way: Way) -> Measured:
+    def measure(self, way: Way) -> MeasuredCost:
         """Return what ``way`` takes until M(T) stays at or below epsilon, up to the proved T."""
         if self.too_long(way):
-            return Measured(
+            return MeasuredCost(
                 reason=f"a run of T = {way.T} takes longer than half a minute: take a larger"
                 " epsilon, fewer replicates or a smaller dim"
             )
         times, running = (self._record if way.algorithm == "stem" else self._lengths)(way)
         if not np.isfinite(running).all():
-            return Measured(reason="a replicate diverged")
+            return MeasuredCost(reason="a replicate diverged")
         found = hitting_time(times, running, self.epsilon, seed=self.seed)
         if found.status == Verdict.NOT_REACHED:
-            return Measured(reason=f"epsilon was not reached within the proved T = {way.T}")
+            return MeasuredCost(reason=f"epsilon was not reached within the proved T = {way.T}")
         if not found.reached:
-            return Measured(reason=f"epsilon is reached before T = {int(times[0])}")
+            return MeasuredCost(reason=f"epsilon is reached before T = {int(times[0])}")
         return self._cost(way, found.T, _finite(found.low), _finite(found.high))
 
     def too_long(self, way: Way) -> bool:
@@ -160,12 +160,12 @@ class Experiment:
         elements = self.replicates * self.problem.K * self.problem.dim
         return way.T * (elements + OVERHEAD) > MOST_WORK
 
-    def _cost(self, way: Way, T: float, low: float | None, high: float | None) -> Measured:
+    def _cost(self, way: Way, T: float, low: float | None, high: float | None) -> MeasuredCost:
         first = way.B or 0
         samples = first + (way.samples - first) * T / way.T
         rounds = T / way.I
         cost = self.sample_cost * samples + self.round_cost * rounds
-        return Measured(T, low, high, samples, rounds, cost)
+        return MeasuredCost(T, low, high, samples, rounds, cost)
 
     def _record(self, way: Way) -> tuple[Floats, Floats]:
         """Return the running average of one run: times (n,), values (n, R)."""
@@ -196,9 +196,9 @@ def measured_ways(
     experiment: Experiment,
     offers: Sequence[dict[str, Any]],
     progress: Callable[[str], None] = lambda _: None,
-) -> list[Measured]:
+) -> list[MeasuredCost]:
     """Return what each offer takes, in their order; offers that are the same run are run once."""
-    kept: dict[Way, Measured] = {}
+    kept: dict[Way, MeasuredCost] = {}
     for offer in offers:
         way = way_of(offer)
         if way not in kept:

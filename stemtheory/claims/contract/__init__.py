@@ -24,7 +24,7 @@ from stemtheory.claims.contract.rows import FULL, QUICK, ContractRow, records, t
 from stemtheory.claims.contract.statistics import oracle_rows
 from stemtheory.claims.contract.use import use_rows
 from stemtheory.oracles import Problem, load_problem, make_problem, usual_dim
-from stemtheory.runtime import UsageError, Verdict
+from stemtheory.runtime import UsageError, Verdict, generator
 
 __all__ = ["ContractRow", "check_problem", "passed", "records", "table", "text"]
 
@@ -51,7 +51,7 @@ def check_problem(
     """
     made = _made(problem, K, dim, dials)
     effort = QUICK if quick else FULL
-    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
+    rng = generator(seed)
     if getattr(made, "estimated", False):  # real data: its constants are estimates
         return list(estimated_rows(made, rng))
     rows = [

@@ -13,7 +13,7 @@ import numpy as np
 from stemtheory.claims.contract.probes import FAR, everyone
 from stemtheory.claims.contract.rows import ContractRow, faultless
 from stemtheory.oracles import Problem
-from stemtheory.runtime import UsageError, numpy_backend
+from stemtheory.runtime import UsageError, generator, numpy_backend
 from stemtheory.simulator import simulate
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -31,7 +31,7 @@ def use_rows(problem: Problem) -> Iterator[ContractRow]:
 
 
 def _stream() -> np.random.Generator:
-    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(1)))
+    return generator(1)
 
 
 def _reuse_fault(problem: Problem) -> str:

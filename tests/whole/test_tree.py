@@ -1,0 +1,45 @@
+"""The tree speaks of itself alone: no path of a machine, no package index, no foreign host."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.helpers.sources import tree_files
+
+# A path that exists on one machine only, an address of a package index, any other host.
+MACHINE = re.compile(r"(?<![\w.$}*])/(?:home|root|Users|tmp|work|workspace|mnt|scratch)/\w")
+INDEX = re.compile(r"--(?:extra-)?index-url|--find-links|://[^\s/]+/simple\b|pythonhosted|pypi\.")
+HOST = re.compile(r"\bhttps?://(?!www\.w3\.org/|www\.w3\.org\b|example\.org\b)[\w.-]+")
+# These show such texts on purpose: a table of mounts, and the mutants below.
+EXEMPT = {"tests/experiment/store/test_store.py", "tests/whole/test_tree.py"}
+
+
+def faults(text: str) -> list[str]:
+    """Return what a text names of a machine, an index or a host."""
+    return [found.group() for rule in (MACHINE, INDEX, HOST) for found in rule.finditer(text)]
+
+
+def test_no_file_names_a_machine_or_an_index() -> None:
+    found = {name: faults(text) for name, text in tree_files().items() if name not in EXEMPT}
+    assert len(found) > 300
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cd /home/me/project",
+        '{"store": "/tmp/x.sqlite"}',
+        "pip install --index-url https://example.org/simple x",
+        "see files.pythonhosted.org",
+        "http://build.internal:8080/",
+    ],
+)
+def test_such_a_text_is_found(text: str) -> None:
+    assert faults(text) != []
+
+
+def test_a_link_to_a_standard_passes() -> None:
+    assert faults('xmlns="http://www.w3.org/2000/svg" ../tmp/x $HOME/work/x') == []
