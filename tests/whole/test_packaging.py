@@ -77,7 +77,7 @@ def test_the_sdist_carries_the_package_and_its_papers(source: Path) -> None:
 
 
 def test_a_stray_top_level_name_is_rejected() -> None:
-    names = ["stemtheory/__init__.py", "stemtheory-0.1.0.dist-info/METADATA", "problems/a.py"]
+    names = ["stemtheory/__init__.py", "stemtheory-0.2.0.dist-info/METADATA", "problems/a.py"]
     assert stray_names(names) == {"problems"}
 
 
