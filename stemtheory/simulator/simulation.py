@@ -17,7 +17,7 @@ from stemtheory.oracles import Problem
 from stemtheory.runtime import Backend, Floats, Ints, UsageError, resolve, whole
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
-from stemtheory.simulator.fused import choose, say_slower
+from stemtheory.simulator.fused import choose, run_fused, say_slower
 from stemtheory.simulator.plan import Plan, Rows, longest
 from stemtheory.simulator.run import Run
 from stemtheory.simulator.trace import Circumstances, Trace
@@ -126,7 +126,7 @@ def simulate(
     asked = run.numerics.engine
     taken = choose(asked, plan, run.replicates, run.numerics.noise_source)
     if taken == "fused":
-        from stemtheory.simulator.fused.engine import NotCompiledError, run_fused
+        from stemtheory.simulator.fused.engine import NotCompiledError
 
         try:
             return trace_of(run, plan, taken, run_fused(plan, run.replicates, threads, checkpoint))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,11 +61,11 @@ class Checkpoint:
         """Whether it is time to save."""
         return time.monotonic() - self.last >= self.every
 
-    def save(self, group: range, first: int, state: Any, done: Progress) -> None:
+    def save(self, group: range, first: int, state: Callable[[], Any], done: Progress) -> None:
         """Write the state before iteration ``first`` of the group, if it is time."""
         if not self.due:
             return
-        arrays = {"run": np.array(self.run), "at": np.array([group.start, first]), "state": state}
+        arrays = {"run": np.array(self.run), "at": np.array([group.start, first]), "state": state()}
         arrays |= {"size": np.array(len(group)), "book": done.book}
         arrays |= {"series": done.series, "running": done.running}
         write_file(self.path, lambda file: np.savez(file, **arrays))
