@@ -31,7 +31,7 @@ VARIABLES = {"stem": 3, "fedavg": 1}  # (x, x_prev, d) or (x)
 ROUNDING = 16 * np.finfo(float).eps  # of a product of three small matrices
 
 
-class Rows(NamedTuple):
+class StepRows(NamedTuple):
     """A step of one worker: its new variables, each a stack over (1, eta, a) of rows on z.
 
     Noise enters the last variable: ``slope`` is what its factor L_n xi_1 multiplies, ``level`` what
@@ -63,7 +63,7 @@ class Worker(NamedTuple):
     pull: float = 0.0
 
 
-def stem_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> Rows:
+def stem_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> StepRows:
     """Return STEM's step before x and d are averaged.
 
     d_{t+1} = g(x_{t+1}) + (1 - a)(d_t - g(x_prev)),  x_{t+1} = x_t - eta d_t
@@ -82,20 +82,22 @@ def stem_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> Rows
     forgotten = kept + unlike * view.mean[0]
     direction = np.stack([kept + H * x_from + o * view.one, -H * d_from, -forgotten])
     slope = np.stack([x_from - previous, -d_from, previous - pull * view.mean[0]])
-    return Rows((here, here, direction), slope, (0.0, 0.0, 1.0))
+    return StepRows((here, here, direction), slope, (0.0, 0.0, 1.0))
 
 
-def fedavg_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> Rows:
+def fedavg_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> StepRows:
     """Return FedAvg's step before x is averaged: x_{t+1} = x_t - eta g(x_t).
 
     Paper: Algorithm (Algo_FedAvg).
     """
     (x,), (H, o, *_) = view.own, worker
     zero = 0 * x
-    return Rows((np.stack([x, -H * x - o * view.one, zero]),), np.stack([zero, x, zero]), (0, 1, 0))
+    return StepRows(
+        (np.stack([x, -H * x - o * view.one, zero]),), np.stack([zero, x, zero]), (0, 1, 0)
+    )
 
 
-ROWS: dict[str, Callable[[View, Worker, str, bool], Rows]] = {
+ROWS: dict[str, Callable[[View, Worker, str, bool], StepRows]] = {
     "stem": stem_rows,
     "fedavg": fedavg_rows,
 }
@@ -123,7 +125,7 @@ class StepMap:
 
 
 @dataclass(frozen=True)
-class Layout:
+class StateLayout:
     """Where what lies in the state: upper triangles of E[z z'] and of every D_g, then the sum."""
 
     groups: int
@@ -172,10 +174,10 @@ class Layout:
         return slice(1 + g * self.variables, 1 + (g + 1) * self.variables)
 
 
-def layout(model: LinearModel, algorithm: str) -> Layout:
+def layout(model: LinearModel, algorithm: str) -> StateLayout:
     """Return the layout of the state."""
     spread = tuple(g for g, group in enumerate(model.groups) if group.size > 1)
-    return Layout(len(model.groups), VARIABLES[algorithm], spread)
+    return StateLayout(len(model.groups), VARIABLES[algorithm], spread)
 
 
 def step_map(
@@ -221,7 +223,9 @@ def step_map(
     return StepMap(still, noise)
 
 
-def basis(form: Layout, model: LinearModel, *, from_mean: bool = False) -> tuple[Floats, Floats]:
+def basis(
+    form: StateLayout, model: LinearModel, *, from_mean: bool = False
+) -> tuple[Floats, Floats]:
     """Return the change of z from d to e = d - H x_prev - o, and its inverse.
 
     The first group then stands for the mean over all workers and the others for how far they are
@@ -247,7 +251,7 @@ def basis(form: Layout, model: LinearModel, *, from_mean: bool = False) -> tuple
     return into @ error, restore @ back
 
 
-def _means_and_differences(form: Layout, shares: Floats) -> tuple[Floats, Floats]:
+def _means_and_differences(form: StateLayout, shares: Floats) -> tuple[Floats, Floats]:
     """The change of z_1, ..., z_G to their mean and z_g - mean (g > 1), and its inverse."""
     mixed, apart = np.eye(form.groups), np.eye(form.groups)
     mixed[1:] -= shares
@@ -266,7 +270,7 @@ def _without_rounding(into: Floats, A: Floats, back: Floats) -> Floats:
     return np.asarray(np.where(abs(product) > ROUNDING * scale, product, 0.0))
 
 
-def gradient_form(form: Layout, model: LinearModel) -> Floats:
+def gradient_form(form: StateLayout, model: LinearModel) -> Floats:
     """Return the row of the state that is E||grad f(xbar)||^2."""
     H, o = model.mean_gradient
     gradient = np.zeros(form.N)
@@ -329,7 +333,7 @@ def _averaged(algorithm: str, sync: str) -> tuple[int, ...]:
     return (0, 2) if sync == "literal" else (0, 1, 2)
 
 
-def _mean_post(form: Layout, shares: Floats, averaged: tuple[int, ...]) -> Floats:
+def _mean_post(form: StateLayout, shares: Floats, averaged: tuple[int, ...]) -> Floats:
     """The averaging as a matrix on z."""
     post = np.eye(form.N)
     for v in averaged:
@@ -346,7 +350,7 @@ def _deviation_basis(V: int, H: float) -> tuple[Floats, Floats]:
     return into, 2 * np.eye(V) - into
 
 
-def _variance(form: Layout, rows: Rows, model: LinearModel) -> Floats:
+def _variance(form: StateLayout, rows: StepRows, model: LinearModel) -> Floats:
     """The variance of one sample's noise as a row of the state, [3, 3, m], without D_g's part."""
     found = np.zeros((3, 3, form.size))
     found[:, :, : _half(form.N)] = model.noise_slope**2 * _form(rows.slope)

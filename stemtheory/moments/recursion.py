@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from stemtheory.algorithms import Algorithm
 from stemtheory.moments.linear_model import LinearModel
 from stemtheory.moments.maps import (
-    Layout,
+    StateLayout,
     StepMap,
     compose,
     first_state,
@@ -41,7 +41,7 @@ class Recursion:
     bounded: bool = False
 
     @cached_property
-    def form(self) -> Layout:
+    def form(self) -> StateLayout:
         """Where what lies in the state."""
         return layout(self.model, self.base)
 

@@ -16,7 +16,7 @@ pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 from stemtheory import load_problem
 from stemtheory.simulator.fused import source
 from stemtheory.simulator.fused.fingerprint import fingerprint
-from stemtheory.simulator.fused.recipe import Part, make_recipe
+from stemtheory.simulator.fused.recipe import KernelPart, make_recipe
 
 SCRIPT = """
 from stemtheory import load_problem, simulate
@@ -115,7 +115,7 @@ def test_a_formula_that_is_typed_in_is_not_kept() -> None:
     for formula in ("weight * x", "weight * x * x * x"):
         names: dict[str, Any] = {"__name__": "__main__"}
         exec(compile(f"def slope(x, weight): return {formula}", "<stdin>", "exec"), names)
-        assert Part("slope", names["slope"], ()).address is None
+        assert KernelPart("slope", names["slope"], ()).address is None
         prints.add(fingerprint(names["slope"]))
     assert len(prints) == 2
 

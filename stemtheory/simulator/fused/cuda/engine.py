@@ -21,7 +21,7 @@ from stemtheory.runtime import Backend, UsageError, is_out_of_memory
 from stemtheory.simulator.array_engine import Plan, Rows
 from stemtheory.simulator.fused.checkpoint import Saved
 from stemtheory.simulator.fused.cuda.build import Variant
-from stemtheory.simulator.fused.cuda.layout import Layout
+from stemtheory.simulator.fused.cuda.layout import ThreadLayout
 from stemtheory.simulator.fused.groups import run_groups
 from stemtheory.simulator.fused.progress import Progress
 from stemtheory.simulator.fused.recipe import Recipe, make_recipe
@@ -148,7 +148,7 @@ def variant_of(plan: Plan) -> Variant:
     return Variant(kind(plan.algorithm), reading(plan.algorithm), plan.dtype.name)
 
 
-def layout_of(plan: Plan) -> Layout | None:
+def layout_of(plan: Plan) -> ThreadLayout | None:
     """Return how a device's threads share the workers out, or None where there are too many."""
     assert isinstance(plan.problem, Separable)
     recipe = make_recipe(plan.problem, plan.backend.to_host)
@@ -176,7 +176,7 @@ def run_on_device(plan: Plan, replicates: int, checkpoint: str | Path | None, ev
         ) from None
 
 
-def _load(recipe: Recipe, variant: Variant, layout: Layout, plan: Plan) -> Kernels:
+def _load(recipe: Recipe, variant: Variant, layout: ThreadLayout, plan: Plan) -> Kernels:
     """Return the kernels, compiled once in a process and device for all dials of a problem."""
     from stemtheory.simulator.fused.cuda import device
 
