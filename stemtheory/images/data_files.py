@@ -12,7 +12,7 @@ import io
 import math
 import pickle  # read only through RestrictedUnpickler
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -54,14 +54,13 @@ def read_idx(path: Path) -> Bytes:
     return np.frombuffer(content, np.uint8, offset=head).reshape(shape)
 
 
-def read_idx_pair(folder: Path, part: str) -> Raw:
-    """Return images and labels of ``part`` (train or t10k), as the files are named everywhere.
+def read_idx_folder(folder: Path) -> tuple[Raw, Raw]:
+    """Return the training and the test images of a folder, as the files are named everywhere."""
+    return read_idx_pair(folder, "train"), read_idx_pair(folder, "t10k")
 
-    Raises
-    ------
-    UsageError
-        If a file is missing or torn, or images and labels do not belong together.
-    """
+
+def read_idx_pair(folder: Path, part: str) -> Raw:
+    """Return images and labels of ``part`` (train or t10k)."""
     images = read_idx(_either(folder, f"{part}-images-idx3-ubyte", f"{part}-images.idx3-ubyte"))
     labels = read_idx(_either(folder, f"{part}-labels-idx1-ubyte", f"{part}-labels.idx1-ubyte"))
     if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
@@ -258,8 +257,3 @@ def _content(path: Path) -> bytes:
 
 def _torn(path: Path, found: int, wanted: int) -> UsageError:
     return UsageError(f"{path} has {found} bytes where {wanted} belong: fetch it again, whole.")
-
-
-def first_folder(candidates: Sequence[Path]) -> Path | None:
-    """Return the first of these folders that exists."""
-    return next((path for path in candidates if path.is_dir()), None)

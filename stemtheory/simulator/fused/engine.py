@@ -124,6 +124,10 @@ class Runner:
         fit = STATE_BYTES // (self.state_length * self.plan.dtype.itemsize)
         return self.threads * max(1, fit // self.threads)
 
+    def state_shape(self, replicates: int) -> tuple[int, ...]:
+        """Return the shape of the state of so many replicates."""
+        return replicates, self.state_length
+
     def segment(self, replicates: int) -> int:
         """Return how many iterations a segment has: their number changes no bit of the result."""
         size = self.K * self.dim
@@ -133,7 +137,7 @@ class Runner:
     def place(self, group: range, saved: Saved | None, done: Progress) -> HostState:
         """Return a group's state at t = 1, or as it was saved."""
         state = aligned(len(group) * self.state_length, self.plan.dtype)
-        placed = HostState(group, state.reshape(len(group), self.state_length), done)
+        placed = HostState(group, state.reshape(self.state_shape(len(group))), done)
         if saved is None:
             self.step(placed, self.initial, 0)
         else:

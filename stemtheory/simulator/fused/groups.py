@@ -27,6 +27,9 @@ class GroupRunner(Protocol):
     def together(self) -> int:
         """How many replicates make a group."""
 
+    def state_shape(self, replicates: int) -> tuple[int, ...]:
+        """Return the shape of the state of so many replicates."""
+
     def segment(self, replicates: int) -> int:
         """Return how many iterations a segment has: their number changes no bit of the result."""
 
@@ -49,7 +52,8 @@ def run_groups(
     """Return the rows of all replicates; the file is removed when the run is complete."""
     plan, done = runner.plan, Progress.new(replicates, len(runner.plan.record))
     file = open_checkpoint(checkpoint, plan, runner.recipe, replicates, save_every)
-    for group, saved in groups(replicates, runner.together, file.restore(done) if file else None):
+    saved_before = file.restore(done, runner.state_shape) if file else None
+    for group, saved in groups(replicates, runner.together, saved_before):
         run_group(runner, group, saved, done, file)
     if file is not None and not plan.stop.is_set():
         file.remove()

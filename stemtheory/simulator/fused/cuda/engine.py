@@ -73,10 +73,16 @@ class DeviceRunner:
         """Return the array on the host; the device has then done all that came before."""
         return self.plan.backend.to_host(array)
 
+    def state_shape(self, replicates: int) -> tuple[int, ...]:
+        """Return the shape of the state of so many replicates: (replicates, rows, K dim), flat."""
+        return (replicates * self.rows * self.plan.start.size * self.plan.problem.K,)
+
     def start(self, replicates: int) -> Any:
-        """Return the state at t = 0, on the host: (replicates, rows, K dim) in one line."""
+        """Return the state at t = 0, on the host."""
         plan = self.plan
-        state = np.zeros((replicates, self.rows, plan.start.size * plan.problem.K), plan.dtype)
+        state = np.zeros(self.state_shape(replicates), plan.dtype).reshape(
+            replicates, self.rows, -1
+        )
         state[:, 0] = np.tile(plan.start, plan.problem.K)
         if self.variant.algorithm == "scaffold":
             state[:, 2] = state[:, 0]  # the row of the server's x
