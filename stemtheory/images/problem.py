@@ -25,7 +25,7 @@ from stemtheory.images.data_sets import CLASSES, Images, load_images, partition
 from stemtheory.images.estimates import around
 from stemtheory.images.networks import Network, dimension, starting_point, unpack
 from stemtheory.images.nn_layers import cross_entropy
-from stemtheory.oracles import Constants, Witness
+from stemtheory.oracles import Constants, Witness, refuse_unknown
 from stemtheory.runtime import Backend, Floats, UsageError, real, whole
 
 WHOLE_BATCH = 256  # images of one call where a whole data set is passed
@@ -293,12 +293,7 @@ class ImageFamily:
         UsageError
             For unknown dials, and for data that are missing or too few.
         """
-        unknown = sorted(set(dials) - set(self.own_dials))
-        if unknown:
-            raise UsageError(
-                f"{self.name} has no dial {', '.join(unknown)}; known are"
-                f" {', '.join(sorted(self.own_dials))}: drop it."
-            )
+        refuse_unknown(self.name, dials, self.own_dials)
         settings = {**self.own_dials, **dials}
         images = load_images(settings["data"], settings["folder"], shrink=settings["shrink"])
         made = self.on(images, K, **{n: v for n, v in settings.items() if n not in _SOURCE})

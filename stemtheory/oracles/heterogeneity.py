@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.runtime import Backend
+
 HETEROGENEITIES = {
     "none": "all workers equal",
     "tilt": "grad f + s_k (zeta/2) u, |u| = 1: zeta at every x, no curvature",
@@ -21,11 +23,16 @@ HETEROGENEITIES = {
 }
 
 
+def placed(backend: Backend, dtype: np.dtype[Any], value: Any) -> Any:
+    """Return an array on the backend's device; a Python float stays: it does not widen float32."""
+    return backend.from_host(value.astype(dtype)) if isinstance(value, np.ndarray) else value
+
+
 def signs(K: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return s, shape (K,): +1, -1, ... and 0 for the last worker when K is odd; the sum is 0."""
     s = np.where(np.arange(K) % 2 == 0, 1.0, -1.0)
     if K % 2:
-        s[-1] = 0.0
+        s[-1] = 0.0  # or the pushes would move f and its minimiser
     return s
 
 
@@ -46,6 +53,10 @@ class Push:
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
+    def place(self, backend: Backend, dtype: np.dtype[Any]) -> Push:
+        """Return the same push with its arrays on the backend's device, in ``dtype``."""
+        return Push(self.function, tuple(placed(backend, dtype, v) for v in self.arguments))
+
 
 def make_push(
     kind: str, K: int, dim: int, zeta: float, frequency: float, offset: float
@@ -53,8 +64,10 @@ def make_push(
     """Return the push of one heterogeneity model, or None if the workers are equal."""
     if kind == "none" or zeta == 0:
         return None
+    # Workers with s = +1 and -1 differ by twice a push: its norm is zeta/2, for zeta as a whole.
     if kind == "tilt":
         direction = np.full(dim, 1 / np.sqrt(dim))
         return Push(tilt, (np.outer(signs(K), direction) * (zeta / 2),))
+    # The crests of all coordinates coincide at w x + phase = pi/2: there the norm is zeta/2.
     weight = signs(K)[:, None] * (zeta / (2 * np.sqrt(dim)))
     return Push(sinusoid, (weight, frequency, offset))
