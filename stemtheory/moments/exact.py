@@ -115,6 +115,7 @@ def moments(
         {sizes.T, *(t for t in (whole("record_at", t) for t in record_at) if t <= sizes.T)}
     )
     running, labels = np.zeros(len(times)), set()
+    # coordinates of a quadratic do not meet: ||grad f||^2 is the sum over them, those alike once
     for line, x, copies in coordinates(model, start):
         recursion = Recursion(line, base, method, sync)
         labels.add(line.label)
@@ -218,6 +219,7 @@ def steps_to(
         # above[j]: whether the average after 1 + 2^j rounds is above epsilon, or not a number
         ends = [apply(R, state)[..., -1] for R in doubled]
         above = [~(end <= epsilon * I * (1 + 2.0**j)) for j, end in enumerate(ends)]
+        # The average need not fall all the time, so the last crossing is looked for from above.
         last = np.full(eta.shape, -1)
         for j, is_above in enumerate(above):
             last[is_above] = j

@@ -96,6 +96,8 @@ class ConstantRun:
     def states(self, first: Floats, times: Sequence[int]) -> Iterator[Floats]:
         """Yield the state after each of ``times`` iterations."""
         most = max(times) // self.I
+        # The powers 1, 2, 4, .. of a round are made once; every time asked for is a few products of
+        # them with a vector, in the same order for every T.
         doubled = powers_of_two(self.round(1), max(1, most.bit_length())) if most else []
         after_first = apply(self.round(0), first) if most else first
         for t in times:
@@ -147,6 +149,7 @@ def constant_until(schedule: Schedule, T: int) -> int:
 
     Both are non-increasing, so bisection finds it.
     """
+    # The theorem's steps are 1/(16 L I) at first: one number, to the last bit.
     first = float(schedule.eta(1.0)), float(schedule.momentum(2.0))
 
     def same(t: int) -> bool:
@@ -172,6 +175,7 @@ def _follow(
         samples = b * r.algorithm.costs.batch_factors(t + 1, len(steps), I)
         increments = r.local.increment(eta, a, samples)
         ends = steps % I == 0
+        # all maps of a chunk at once, then one product after the other
         increments[ends] = r.synchronisation.increment(eta[ends], a[ends], samples[ends])
         for increment in increments:
             state = state + increment @ state
