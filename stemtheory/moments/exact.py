@@ -21,7 +21,7 @@ from stemtheory.moments.linear_model import LinearModel, coordinates
 from stemtheory.moments.maps import VARIABLES, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, apply, averages, constant_until
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, UsageError, real, whole
+from stemtheory.runtime import Floats, UsageError, own_errors, real, whole
 from stemtheory.schedules import Schedule, Theorem
 from stemtheory.simulator import (
     DEFAULT,
@@ -65,6 +65,7 @@ class Moments:
         return "ok" if math.isfinite(self.mean_grad_sq) else "diverged"
 
 
+@own_errors
 def moments(
     problem: str | Problem | LinearModel | Run,
     algorithm: str = "stem",
@@ -145,6 +146,7 @@ class Stability(NamedTuple):
         return self.growth <= STABLE
 
 
+@own_errors
 def stability(
     model: LinearModel,
     algorithm: str = "stem",
@@ -211,7 +213,7 @@ def steps_to(
         *(np.asarray(v, dtype=np.float64) for v in (epsilon, eta, a, b, B))
     )
     run = ConstantRun(recursion, eta, a, b, I)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         start = recursion.first(x1, B)
         state = apply(run.round(0), start)
         rounds, within = np.ones(eta.shape), state[..., -1] <= epsilon * I

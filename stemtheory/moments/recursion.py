@@ -127,7 +127,7 @@ def averages(
     """Return (1/t) sum_{s<=t} E||grad f(xbar_s)||^2 at increasing ``times``; inf on overflow."""
     end = constant_until(schedule, max(times))
     sums = []
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         state = recursion.first(x1, B)
         head = [t for t in times if t <= end]
         if end:

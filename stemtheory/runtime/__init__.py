@@ -1,6 +1,6 @@
 """What every room uses: errors, arrays, backends, streams of random numbers, files."""
 
-from stemtheory.runtime.arrays import Floats, Ints
+from stemtheory.runtime.arrays import Floats, Ints, own_errors
 from stemtheory.runtime.backend import (
     BACKENDS,
     Backend,

@@ -54,7 +54,7 @@ class Backend:
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which overflow is data (a diverged run), not a warning."""
         if self.on_host:
-            return np.errstate(over="ignore", invalid="ignore", divide="ignore")
+            return np.errstate(all="ignore")
         return contextlib.nullcontext()
 
 

@@ -144,7 +144,7 @@ def simulate(
 def trace_of(run: Run, plan: Plan, engine: str, rows: Rows) -> Trace:
     """Return what an engine measured together with the run and its circumstances."""
     problem = run.problem.load()
-    with np.errstate(over="ignore"):  # a start beyond the finite numbers is reported as such
+    with np.errstate(all="ignore"):  # a start beyond the finite numbers is reported as such
         constants = problem.constants(plan.start)
         gradient = problem.full_gradient(plan.start)
         grad_sq_start = float(np.sum(gradient * gradient))

@@ -367,7 +367,7 @@ def test_the_comparison_script_finds_a_wrong_device_and_no_other() -> None:
 def test_the_comparison_script_says_why_it_has_nothing_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("stemtheory.runtime.backend.unavailable", lambda: "there is no device")
+    monkeypatch.setattr("stemtheory.runtime.unavailable", lambda: "there is no device")
     monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--folder", str(tmp_path), "--repeats", "2"])
     script = runpy.run_path(str(ROOT / "benchmarks" / "gpu_check.py"))
     assert script["main"]() == 0

@@ -113,11 +113,13 @@ def unsuited(problem: Problem, algorithm: Algorithm, T: int, *, per_sample: bool
 def missing() -> str | None:
     """Return why nothing can be compiled here, or None."""
     try:
-        importlib.import_module("numba")
+        numba = importlib.import_module("numba")
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
             return "numba is not installed (pip install 'stemtheory[fast]')"
         return f"numba cannot be imported ({error})"
+    if numba.config.DISABLE_JIT:
+        return "NUMBA_DISABLE_JIT is set, with which numba compiles nothing"
     return None
 
 
