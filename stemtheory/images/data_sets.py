@@ -213,7 +213,11 @@ def _candidates(name: str, folder: str | None, variable: str | None) -> list[Pat
     """Return where files of that name may lie: the folder given, else the usual places."""
     if folder is not None:
         return [Path(folder)]
-    below = {"cifar10": ("cifar10", "cifar-10-batches-py", "cifar-10-batches-bin")}
+    below = {
+        "cifar10": ("cifar10", "cifar-10-batches-py", "cifar-10-batches-bin"),
+        "mnist": ("mnist", "MNIST"),
+        "fashion-mnist": ("fashion-mnist", "FashionMNIST"),
+    }
     found = [Path(variable) / sub for sub in below.get(name, (name,))] if variable else []
     return [*found, PACKAGED_FASHION] if name == "fashion-mnist" else found
 

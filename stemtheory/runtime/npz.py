@@ -28,12 +28,12 @@ def read_npz(path: Path, todo: str) -> dict[str, Any]:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            return {
-                info.filename.removesuffix(".npy"): _member(archive, info)
-                for info in archive.infolist()
-            }
+            members = archive.infolist()
+            if sum(info.file_size for info in members) > path.stat().st_size:  # in one another
+                raise ValueError("its members are larger than the file")
+            return {info.filename.removesuffix(".npy"): _member(archive, info) for info in members}
     except Exception as error:  # a crafted file fails in more ways than zipfile and NumPy name
-        reason = str(error) or type(error).__name__
+        reason = " ".join((str(error) or type(error).__name__).split())
         raise UsageError(f"{path} cannot be read ({reason:.120}): {todo}.") from error
 
 
