@@ -59,7 +59,7 @@ ZERO, ONE, TWO, THREE, FOUR = Size(0), Size(1), Size(2), Size(3), Size(4)
 EIGHT, GROUP, GROUP_LESS, BLOCK, PAIR = Size(8), Size(16), Size(15), Size(64), Size(128)
 NOTHING = Scalar(0)
 YES, NO = np.bool_(True), np.bool_(False)  # literals would compile what takes them twice
-LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = Size(0), Size(1), TWO, Size(3)
+LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = ZERO, ONE, TWO, THREE  # as in READINGS
 
 
 @compile_kernel
