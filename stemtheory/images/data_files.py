@@ -2,7 +2,8 @@
 
 Every reader checks what it reads and raises one sentence where a file is missing, torn or something
 else. Pickled batches come from outside, so they are read by an unpickler that builds NumPy arrays
-of numbers and plain containers, and refuses everything else before it runs.
+of numbers and plain containers, and refuses everything else before it runs. A file costs memory
+and time in proportion to its bytes, of which there are at most ``MOST_BYTES``, unzipped.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import gzip
 import io
 import math
 import pickle  # read only through RestrictedUnpickler
+import pickletools
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -24,6 +26,7 @@ from stemtheory.runtime import UsageError
 Bytes = NDArray[np.uint8]
 IDX_MAGIC = b"\x00\x00\x08"  # unsigned bytes; the fourth byte is the number of axes
 CIFAR_PIXELS = 3 * 32 * 32
+MOST_BYTES = 2**28  # six times the largest file of the data sets
 
 
 class Raw(NamedTuple):
@@ -48,20 +51,21 @@ def read_idx(path: Path) -> Bytes:
     if len(content) < head:
         raise _torn(path, len(content), head)
     shape = tuple(int(n) for n in np.frombuffer(content[4:head], ">u4"))
+    if 0 in shape:
+        raise UsageError(f"{path} holds nothing, its shape is {shape}: fetch it again, whole.")
     wanted = head + math.prod(shape)
     if len(content) != wanted:
         raise _torn(path, len(content), wanted)
     return np.frombuffer(content, np.uint8, offset=head).reshape(shape)
 
 
-def read_idx_pair(folder: Path, part: str) -> Raw:
-    """Return images and labels of ``part`` (train or t10k), as the files are named everywhere.
+def read_idx_folder(folder: Path) -> tuple[Raw, Raw]:
+    """Return the training and the test images of a folder, as the files are named everywhere."""
+    return read_idx_pair(folder, "train"), read_idx_pair(folder, "t10k")
 
-    Raises
-    ------
-    UsageError
-        If a file is missing or torn, or images and labels do not belong together.
-    """
+
+def read_idx_pair(folder: Path, part: str) -> Raw:
+    """Return images and labels of ``part`` (train or t10k)."""
     images = read_idx(_either(folder, f"{part}-images-idx3-ubyte", f"{part}-images.idx3-ubyte"))
     labels = read_idx(_either(folder, f"{part}-labels-idx1-ubyte", f"{part}-labels.idx1-ubyte"))
     if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
@@ -81,6 +85,8 @@ def read_cifar10(folder: Path) -> tuple[Raw, Raw]:
         If a batch is missing, torn, or holds anything but arrays and plain containers.
     """
     names = [f"data_batch_{i}" for i in range(1, 6)]
+    below = (folder / sub for sub in ("", "cifar-10-batches-py", "cifar-10-batches-bin"))
+    folder = next((f for f in below if any(f.glob("data_batch_1*"))), folder)
     binary = (folder / "data_batch_1.bin").exists()
     read: Callable[[Path], Raw] = _binary_batch if binary else _python_batch
     ending = ".bin" if binary else ""
@@ -94,6 +100,10 @@ def read_cifar10(folder: Path) -> tuple[Raw, Raw]:
 class RestrictedUnpickler(pickle.Unpickler):
     """Reads NumPy arrays of plain numbers and plain containers; any other global is refused."""
 
+    def __init__(self, content: bytes) -> None:
+        super().__init__(io.BytesIO(content), encoding="bytes")
+        self.left = len(content)
+
     def find_class(self, module: str, name: str) -> Any:
         """Return a stand-in for one of the few builders that a batch needs.
 
@@ -102,6 +112,8 @@ class RestrictedUnpickler(pickle.Unpickler):
         UsageError
             For everything else: nothing of it has run by then.
         """
+        if (module, name) == ("_codecs", "encode"):
+            return self.encode
         found = _STAND_INS.get((module.replace("numpy.core", "numpy._core"), name))
         if found is None:
             raise UsageError(
@@ -110,6 +122,15 @@ class RestrictedUnpickler(pickle.Unpickler):
                 " batches."
             )
         return found
+
+    def encode(self, text: str, encoding: str) -> bytes:
+        """Return bytes that Python 3 wrote into a protocol 2 pickle as latin-1 text."""
+        if encoding not in ("latin1", "latin-1"):
+            raise UsageError(f"this batch asks for the encoding {encoding}: latin1 is read.")
+        self.left -= len(text)
+        if self.left < 0:  # the same text over and over
+            raise UsageError("this batch grows beyond its own bytes: take it from its source.")
+        return str(text).encode("latin1")
 
 
 class _Dtype:
@@ -160,11 +181,9 @@ def _from_buffer(content: Any, dtype: Any, shape: Any, order: Any, *axes: Any) -
     return _Array().fill(content, dtype, shape, "F" if order == "F" else "C")
 
 
-def _encode(text: str, encoding: str) -> bytes:
-    """Return bytes that Python 3 wrote into a protocol 2 pickle as latin-1 text."""
-    if encoding not in ("latin1", "latin-1"):
-        raise UsageError(f"this batch asks for the encoding {encoding}: latin1 is read.")
-    return str(text).encode("latin1")
+def _scalar(dtype: Any, content: Any) -> Any:
+    """Return a number that NumPy wrote by itself, as in a list of labels."""
+    return _Array().fill(content, dtype, (), "C").values[()]
 
 
 # Nothing here is a builder of NumPy's own: a state made to do harm meets code that only reads it.
@@ -173,19 +192,24 @@ _STAND_INS: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): "ndarray",
     ("numpy._core.multiarray", "_reconstruct"): _Array,
     ("numpy._core.numeric", "_frombuffer"): _from_buffer,
-    ("_codecs", "encode"): _encode,
+    ("numpy._core.multiarray", "scalar"): _scalar,
 }
 
 
-def _plain(value: Any) -> Any:
-    """Return containers with their stand-ins replaced by the arrays they hold."""
+def _plain(value: Any, known: dict[int, Any]) -> Any:
+    """Return containers with their stand-ins replaced by the arrays they hold, each one once.
+
+    A pickle of a hundred lists, each of which holds the one before twice, has 2^100 leaves.
+    """
     if isinstance(value, _Array):
         return value.values
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_plain(part) for part in value)
-    return value
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if id(value) not in known:
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        found = {key: _plain(part, known) for key, part in pairs}
+        known[id(value)] = found if isinstance(value, dict) else type(value)(found.values())
+    return known[id(value)]
 
 
 def unpickle(content: bytes, where: object = "pickle") -> Any:
@@ -197,7 +221,11 @@ def unpickle(content: bytes, where: object = "pickle") -> Any:
         If it is torn, or holds anything else.
     """
     try:
-        return _plain(RestrictedUnpickler(io.BytesIO(content), encoding="bytes").load())
+        for opcode, argument, _ in pickletools.genops(content):
+            # numbered rooms for what is used again: a table as long as the largest number
+            if "PUT" in opcode.name and int(argument or 0) > len(content):
+                raise UsageError("it numbers more parts than it has: fetch it again, whole.")
+        return _plain(RestrictedUnpickler(content).load(), {})
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
     except Exception as error:  # a torn pickle fails in as many ways as there are opcodes
@@ -210,12 +238,14 @@ def _python_batch(path: Path) -> Raw:
     batch = unpickle(_content(path), path)
     if not isinstance(batch, dict):
         raise UsageError(f"{path} holds no dictionary, as a CIFAR-10 batch does: fetch it again.")
+    if batch.keys() & {b"fine_labels", "fine_labels"}:
+        raise UsageError(f"{path} is CIFAR-100, with its fine labels: put CIFAR-10 there.")
     data, labels = (batch.get(key, batch.get(key.decode())) for key in (b"data", b"labels"))
     found = np.asarray(data), np.atleast_1d(np.asarray(labels))
     if found[0].shape != (len(found[1]), CIFAR_PIXELS) or found[0].dtype != np.uint8:
         raise UsageError(
-            f"{path} holds data of shape {found[0].shape}, but a CIFAR-10 batch has rows of"
-            f" {CIFAR_PIXELS} bytes and a label for each: fetch it again."
+            f"{path} holds {found[0].dtype} of shape {found[0].shape}, but a CIFAR-10 batch has"
+            f" rows of {CIFAR_PIXELS} bytes (uint8) and a label for each: fetch it again."
         )
     return Raw(found[0].reshape(-1, 3, 32, 32), _digits(found[1], path))
 
@@ -238,28 +268,36 @@ def _digits(labels: Any, where: object) -> Bytes:
 
 
 def _either(folder: Path, *names: str) -> Path:
-    """Return the first of these files that is there, gzipped or not."""
-    tried = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
+    """Return the first of these files that is there, gzipped or not.
+
+    Unpacked by some tools, a file lies in a folder of its own name; by others below MNIST/raw.
+    """
+    places = [folder, folder / "raw", folder / "MNIST" / "raw"]
+    places += [place / name for place in places for name in names]
+    tried = [place / f"{name}{end}" for place in places for name in names for end in ("", ".gz")]
     for path in tried:
-        if path.exists():
+        if path.is_file():
             return path
     raise UsageError(f"{folder} holds neither {names[0]} nor {names[0]}.gz: put the files there.")
 
 
 def _content(path: Path) -> bytes:
+    """Return the bytes of a file, unzipped: of a regular one, since a pipe may have no end."""
     try:
-        raw = path.read_bytes()
-        return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{path} is no file: put that of the data set there.")
+        with path.open("rb") as raw:
+            zipped = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            content = (gzip.GzipFile(fileobj=raw) if zipped else raw).read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise UsageError(f"{path} is missing: put the whole data set there.") from None
     except (EOFError, zlib.error, OSError) as error:
         raise UsageError(f"{path} cannot be read ({error}): fetch it again, whole.") from error
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"{path} has more than {MOST_BYTES} bytes: fetch it again, whole.")
+    return content
 
 
 def _torn(path: Path, found: int, wanted: int) -> UsageError:
     return UsageError(f"{path} has {found} bytes where {wanted} belong: fetch it again, whole.")
-
-
-def first_folder(candidates: Sequence[Path]) -> Path | None:
-    """Return the first of these folders that exists."""
-    return next((path for path in candidates if path.is_dir()), None)

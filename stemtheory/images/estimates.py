@@ -13,46 +13,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stemtheory.oracles import Constants, Exactness
 from stemtheory.runtime import Floats, generator
 
+if TYPE_CHECKING:
+    from stemtheory.images.problem import ImageProblem
+
 POINTS = 3  # besides the start: random points at distance 1 of it
 STEP = 1e-2
 INEXACT: dict[str, Exactness] = dict.fromkeys(("L", "sigma", "zeta", "f_star"), False)
 
 
-class Oracle(Protocol):
-    """What is asked of a problem."""
-
-    @property
-    def K(self) -> int:
-        """How many workers."""
-
-    @property
-    def dim(self) -> int:
-        """Length of x."""
-
-    def start(self, seed: int = 0) -> Floats:
-        """Return a random start."""
-
-    def value(self, x: Any) -> Any:
-        """Return f(x)."""
-
-    def gradient(self, x: Any) -> Any:
-        """Return grad f^(k)(x_k)."""
-
-    def noise_variance(self, x: Any) -> Any:
-        """Return E||noise||^2 per worker."""
-
-    def noise_change(self, x: Any, y: Any, keep: float = 1.0) -> Any:
-        """Return E||n(x) - keep n(y)||^2 per worker."""
-
-
-def around(problem: Oracle, start: Floats | None = None) -> Constants:
+def around(problem: ImageProblem, start: Floats | None = None) -> Constants:
     """Return estimates at a start (random unless given) and at a few points around it."""
     x = problem.start() if start is None else np.asarray(start, dtype=np.float64)
     stream = generator(2)
@@ -60,7 +36,7 @@ def around(problem: Oracle, start: Floats | None = None) -> Constants:
     return along(problem, [x, *(x + step for step in away)], gap=start is not None)
 
 
-def along(problem: Oracle, points: Sequence[Any], gap: bool = True) -> Constants:
+def along(problem: ImageProblem, points: Sequence[Any], gap: bool = True) -> Constants:
     """Return the largest sigma, zeta and L at the points xbar of a run, each [dim].
 
     L is measured between each point and one a little down its gradient, where a run goes. The gap

@@ -15,17 +15,17 @@ Paper: eq. (Eq: Problem), Assumption (Ass: Unbiased_Var_Grad), sec: Experiments.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from stemtheory.images.data_sets import CLASSES, Images, Shards, load_images, partition
+from stemtheory.images.data_sets import CLASSES, Images, load_images, partition
 from stemtheory.images.estimates import around
 from stemtheory.images.networks import Network, dimension, starting_point, unpack
 from stemtheory.images.nn_layers import cross_entropy
-from stemtheory.oracles import Constants, Witness
+from stemtheory.oracles import Constants, Witness, refuse_unknown
 from stemtheory.runtime import Backend, Floats, UsageError, generator, real, whole
 
 WHOLE_BATCH = 256  # images of one call where a whole data set is passed
@@ -153,30 +153,40 @@ class ImageProblem:
 
     def full_gradient(self, x: Any) -> Any:
         """Return grad f(x) over all images of all workers: [..., dim] to the same."""
-        flat = x.reshape(-1, self.dim)
-        rows = [self._over_all(row[None]) for row in flat]
+        rows = []
+        for row in x.reshape(-1, 1, self.dim):
+            total = self.xp.zeros_like(row)
+            for batch in self._batches(self.pixels, self.labels):
+                share = self.dtype.type(batch.labels.shape[1] / self.labels.size)
+                total = total + share * self._gradient(row, batch, penalised=False)
+            rows.append(total)
         return self.xp.concatenate(rows).reshape(x.shape) + self._penalty_slope(x)
 
     def value(self, x: Any) -> Any:
         """Return f(x): shape [..., dim] to [...]."""
-        flat = x.reshape(-1, self.dim)
-        losses = [self._losses(row[None], self.pixels, self.labels).mean() for row in flat]
-        return self.xp.stack(losses).reshape(x.shape[:-1]) + self._penalty(x)
+        losses = []
+        for row in x.reshape(-1, 1, self.dim):
+            weights = self._weights(row)
+            parts = [
+                cross_entropy(self.network.logits(weights, batch.inputs), batch.labels)[0]
+                for batch in self._batches(self.pixels, self.labels)
+            ]
+            losses.append(self.xp.concatenate(parts).mean())
+        square = x * x
+        penalty = self.alpha * (square / (1 + square)).sum(axis=-1)
+        return self.xp.stack(losses).reshape(x.shape[:-1]) + penalty
 
     def accuracy(self, x: Any) -> Any:
         """Return the share of test images, over all workers, that are classified rightly: [...]."""
-        flat = x.reshape(-1, self.dim)
-        pixels, labels = self._all(self.test_pixels), self.test_labels.reshape(-1)
         found = []
-        for row in flat:
-            hits = 0.0
-            for i in range(0, len(labels), WHOLE_BATCH):
-                inputs = self._prepare(pixels[None, i : i + WHOLE_BATCH])
-                logits = self.network.logits(self._weights(row[None]), inputs)
-                right = self.xp.argmax(logits[0], axis=0) == labels[i : i + WHOLE_BATCH]
+        for row in x.reshape(-1, self.dim):
+            hits, weights = 0.0, self._weights(row[None])
+            for batch in self._batches(self.test_pixels, self.test_labels):
+                logits = self.network.logits(weights, batch.inputs)[0]
+                right = self.xp.argmax(logits, axis=0) == batch.labels[0]
                 # a diverged point classifies nothing, though argmax names a class
-                hits = hits + (right & self.xp.isfinite(logits[0].sum(axis=0))).sum()
-            found.append(hits / self.dtype.type(len(labels)))
+                hits = hits + (right & self.xp.isfinite(logits.sum(axis=0))).sum()
+            found.append(hits / self.dtype.type(self.test_labels.size))
         return self.xp.stack(found).reshape(x.shape[:-1])
 
     def noise_variance(self, x: Any) -> Any:
@@ -185,12 +195,12 @@ class ImageProblem:
 
     def noise_change(self, x: Any, y: Any, keep: float = 1.0) -> Any:
         """Return E||n(x) - keep n(y)||^2 of one sample per worker, over all images: [..., K]."""
-        mean, square = 0.0, 0.0
+        mean, square, bare = 0.0, 0.0, replace(self, alpha=0.0)  # the regulariser has no noise
         for i in range(self.size):
             one = self.xp.full((*x.shape[:-1], 1), i)
-            g = self._bare(x, one)
+            g = bare.combine(x, one)
             if keep:
-                g = g - keep * self._bare(y, one)
+                g = g - keep * bare.combine(y, one)
             mean = mean + g / self.size
             square = square + (g * g).sum(axis=-1) / self.size
         return np.maximum(square - (mean * mean).sum(axis=-1), 0)  # type: ignore[attr-defined]
@@ -239,40 +249,12 @@ class ImageProblem:
         self.network.gradient(self._weights(flat), *batch, self._weights(out))
         return out + self._penalty_slope(flat) if penalised and self.alpha else out
 
-    def _bare(self, x: Any, lists: Any) -> Any:
-        """Return minibatch gradients without the regulariser's."""
-        return replace(self, alpha=0.0).combine(x, lists)
-
-    def _over_all(self, row: Any) -> Any:
-        """Return the gradient at one point over all images of all workers."""
-        pixels, labels = self._all(self.pixels), self.labels.reshape(-1)
-        total = self.xp.zeros_like(row)
+    def _batches(self, pixels: Any, labels: Any) -> Iterator[Gathered]:
+        """Yield all images of all workers, as many at a time as memory holds."""
+        pixels, labels = pixels.reshape(-1, *pixels.shape[2:]), labels.reshape(-1)
         for i in range(0, len(labels), WHOLE_BATCH):
             part = slice(i, i + WHOLE_BATCH)
-            batch = Gathered(self._prepare(pixels[None, part]), labels[None, part])
-            share = self.dtype.type(batch.labels.shape[1] / len(labels))
-            total = total + share * self._gradient(row, batch, penalised=False)
-        return total
-
-    def _losses(self, row: Any, pixels: Any, labels: Any) -> Any:
-        """Return the loss of every image at one point."""
-        images, named = self._all(pixels), labels.reshape(-1)
-        weights = self._weights(row)
-        parts = [
-            cross_entropy(
-                self.network.logits(weights, self._prepare(images[None, i : i + WHOLE_BATCH])),
-                named[None, i : i + WHOLE_BATCH],
-            )[0]
-            for i in range(0, len(named), WHOLE_BATCH)
-        ]
-        return self.xp.concatenate(parts)
-
-    def _all(self, pixels: Any) -> Any:
-        return pixels.reshape(-1, *pixels.shape[2:])
-
-    def _penalty(self, x: Any) -> Any:
-        square = x * x
-        return self.alpha * (square / (1 + square)).sum(axis=-1)
+            yield Gathered(self._prepare(pixels[None, part]), labels[None, part])
 
     def _penalty_slope(self, x: Any) -> Any:
         r = 1 / (1 + x * x)
@@ -311,12 +293,7 @@ class ImageFamily:
         UsageError
             For unknown dials, and for data that are missing or too few.
         """
-        unknown = sorted(set(dials) - set(self.own_dials))
-        if unknown:
-            raise UsageError(
-                f"{self.name} has no dial {', '.join(unknown)}; known are"
-                f" {', '.join(sorted(self.own_dials))}: drop it."
-            )
+        refuse_unknown(self.name, dials, self.own_dials)
         settings = {**self.own_dials, **dials}
         images = load_images(settings["data"], settings["folder"], shrink=settings["shrink"])
         made = self.on(images, K, **{n: v for n, v in settings.items() if n not in _SOURCE})
@@ -330,58 +307,44 @@ class ImageFamily:
         )
 
     def on(self, images: Images, K: int, **dials: Any) -> ImageProblem:
-        """Return the problem on images already at hand; dials as above, but for their source."""
+        """Return the problem on images already at hand; dials as above, but for their source.
+
+        ``train`` and ``test`` are what is asked for, else what suits the data and K.
+        """
         settings = {n: v for n, v in self.own_dials.items() if n not in _SOURCE} | dials
         own = {name: settings.pop(name) for name in self.own}
-        train, test = _sizes(images, K, settings["train"], settings["test"])
+        few, usual = images.name in DEFAULT_SIZES, DEFAULT_SIZES.get(images.name, PAPER_SIZES)
+        shared = max(1.0, K / (10 if few else 100))
+        for name, size in zip(("train", "test"), usual, strict=True):
+            asked = settings[name]
+            settings[name] = max(1, int(size / shared)) if asked is None else whole(name, asked)
+        train, test = settings["train"], settings["test"]
         shards = partition(images, K, train, test, settings["classes"], settings["data_seed"])
-        settings |= {"train": train, "test": test, **own, "L": None, "sigma": None, "zeta": None}
+        settings |= {**own, "L": None, "sigma": None, "zeta": None}
         settings["alpha"] = real("alpha", settings["alpha"], minimum=0)
-        network = self.network(images.shape, **own)
-        return _bind(self.name, network, images, shards, settings)
+        pixels = images.train[shards.train]
+        centre, spread = float(pixels.mean()), float(pixels.std())
+        if not (math.isfinite(spread) and spread > 0):
+            raise UsageError(
+                f"all pixels of {images.name} are alike: nothing can be learnt from it."
+            )
+        return ImageProblem(
+            name=self.name,
+            network=self.network(images.shape, **own),
+            pixels=pixels,
+            labels=images.train_labels[shards.train],
+            test_pixels=images.test[shards.test],
+            test_labels=images.test_labels[shards.test],
+            centre=centre,
+            scale=1 / spread,
+            alpha=settings["alpha"],
+            dials=settings,
+            note=images.note,
+        )
 
 
 _SOURCE = ("data", "folder", "shrink")
 _DIALS: dict[str, Any] = {
-    "data": "digits",
-    "folder": None,
-    "shrink": 1,
-    "classes": CLASSES,
-    "train": None,
-    "test": None,
-    "alpha": 0.0,
-    "data_seed": 0,
-}
-
-
-def _sizes(images: Images, K: int, train: Any, test: Any) -> tuple[int, int]:
-    """Return images per worker: what is asked for, else what suits the data and K."""
-    usual = DEFAULT_SIZES.get(images.name, PAPER_SIZES)
-    tens = max(1.0, K / 10) if images.name in DEFAULT_SIZES else max(1.0, K / 100)
-    pair = (max(1, int(size / tens)) for size in usual)
-    return tuple(  # type: ignore[return-value]
-        default if given is None else whole(name, given)
-        for name, given, default in zip(("train", "test"), (train, test), pair, strict=True)
-    )
-
-
-def _bind(
-    name: str, network: Network, images: Images, shards: Shards, dials: Mapping[str, Any]
-) -> ImageProblem:
-    pixels = images.train[shards.train]
-    centre, spread = float(pixels.mean()), float(pixels.std())
-    if not (math.isfinite(spread) and spread > 0):
-        raise UsageError(f"all pixels of {images.name} are alike: nothing can be learnt from it.")
-    return ImageProblem(
-        name=name,
-        network=network,
-        pixels=pixels,
-        labels=images.train_labels[shards.train],
-        test_pixels=images.test[shards.test],
-        test_labels=images.test_labels[shards.test],
-        centre=centre,
-        scale=1 / spread,
-        alpha=dials["alpha"],
-        dials=dials,
-        note=images.note,
-    )
+    "data": "digits", "folder": None, "shrink": 1, "classes": CLASSES, "train": None, "test": None,
+    "alpha": 0.0, "data_seed": 0,
+}  # fmt: skip

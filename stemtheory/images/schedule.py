@@ -34,7 +34,8 @@ class PerEpoch:
 
     def eta(self, t: ArrayLike) -> Floats:
         """Return eta_t for t >= 0."""
-        return self._base.eta(self._epoch(t))
+        epoch = np.floor(np.maximum(np.asarray(t, dtype=np.float64) - 1, 0) / self.steps)
+        return Practical(self.kappa, self.cbar, sigma=1.0).eta(epoch)
 
     def momentum(self, t: ArrayLike) -> Floats:
         """Return a_t for t >= 1."""
@@ -44,13 +45,6 @@ class PerEpoch:
     def parameters(self) -> dict[str, float]:
         """Return kappa, cbar and the steps of an epoch."""
         return {"kappa": self.kappa, "cbar": self.cbar, "steps": self.steps}
-
-    @property
-    def _base(self) -> Practical:
-        return Practical(self.kappa, self.cbar, sigma=1.0)
-
-    def _epoch(self, t: ArrayLike) -> Floats:
-        return np.floor(np.maximum(np.asarray(t, dtype=np.float64) - 1, 0) / self.steps)
 
 
 @dataclass(frozen=True)

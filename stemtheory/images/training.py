@@ -16,10 +16,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
-import io
 import json
 import os
-import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -43,11 +41,12 @@ from stemtheory.images.estimates import along
 from stemtheory.images.problem import ImageProblem
 from stemtheory.images.schedule import History, PerEpoch, Training
 from stemtheory.oracles import Constants
-from stemtheory.runtime import NoiseKey, UsageError, generator, write_file
+from stemtheory.runtime import NoiseKey, UsageError, generator, read_npz, refuse_misfits, write_file
 
 __all__ = ["History", "PerEpoch", "Training", "estimates", "train"]
-Progress = Callable[[str], None]
 Visit = Callable[[int, Any], object]
+RECORDS = ("loss", "accuracy", "grad_sq", "diverged")
+TORN = "remove it to start afresh"
 
 
 def train(
@@ -57,7 +56,7 @@ def train(
     threads: int | None = None,
     chunk: int | None = None,
     checkpoint: Path | None = None,
-    progress: Progress = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
     visit: Visit | None = None,
 ) -> History:
     """Return the history of a training run, from a checkpoint where there is one of the same run.
@@ -147,9 +146,7 @@ class _Run:
         self.pool = ThreadPoolExecutor(threads if problem.xp is np else 1)
         n, records = len(training.seeds), len(training.due)
         self.state: Any = None
-        self.loss = np.full((n, records), np.nan)
-        self.accuracy = np.full((n, records), np.nan)
-        self.grad_sq = np.full((n, records), np.nan)
+        self.loss, self.accuracy, self.grad_sq = np.full((3, n, records), np.nan)
         self.diverged = np.zeros(n, dtype=np.int64)
 
     @property
@@ -172,8 +169,11 @@ class _Run:
     def round(self, number: int) -> None:
         """Advance by I local steps and a synchronisation."""
         training, problem = self.training, self.problem
-        t0 = (number - 1) * training.I + 1
-        steps = [self._step(t0 + i) for i in range(training.I)]
+        I, eta, momentum = training.I, training.schedule.eta, training.schedule.momentum
+        steps = [
+            Step(t, float(eta(float(t))), float(momentum(float(t + 1))), t % I == 0)
+            for t in range((number - 1) * I + 1, number * I + 1)
+        ]
         if self.system is not None:
             self.state = self.system.start_round(problem, self.state, steps[0], {})
         picks = self._picks(number, training.I, training.b)
@@ -193,17 +193,15 @@ class _Run:
         fresh = ~np.asarray(_host(problem.xp.isfinite(x.sum(axis=-1)))) & (self.diverged == 0)
         self.diverged[fresh] = number
 
-    def _step(self, t: int) -> Step:
-        schedule, I = self.training.schedule, self.training.I
-        eta, a = float(schedule.eta(float(t))), float(schedule.momentum(float(t + 1)))
-        return Step(t, eta, a, t % I == 0)
-
     def _picks(self, number: int, steps: int, b: int) -> Any:
         """Return the minibatches of a round, [steps, seeds, K, b]: round 0 is the initial one."""
         problem = self.problem
         lists = []
         for address in self.addresses:
-            stream = generator(_of_round(address, number))
+            # the number of the round is one more word of the run's address
+            key = (*address.spawn_key, number)
+            seed = np.random.SeedSequence(address.entropy, spawn_key=key)
+            stream = generator(seed)
             lists.append(problem.draw(stream, (steps,), b, problem.dtype))
         return problem.xp.asarray(np.stack(lists, axis=1))
 
@@ -279,51 +277,36 @@ class _Run:
         """Write the checkpoint, whole or not at all."""
         if path is None:
             return
-        fields = self.state._asdict()
-        arrays = {f"state_{k}": _host(v) for k, v in fields.items() if v is not None}
-        names = ("loss", "accuracy", "grad_sq", "diverged")
-        arrays |= {name: getattr(self, name) for name in names}
-        arrays |= {"identity": np.array(self.identity()), "number": np.array(number)}
+        fields = {f"state_{k}": _host(v) for k, v in self.state._asdict().items() if v is not None}
+        told = {"identity": self.identity(), "number": number}
+        arrays: dict[str, Any] = {
+            **told,
+            **{name: getattr(self, name) for name in RECORDS},
+            **fields,
+        }
         write_file(path, lambda file: np.savez(file, **arrays), "folder")
 
     def resume(self, path: Path | None) -> int:
         """Return the round that a checkpoint of the same run holds, 0 where there is none."""
         if path is None or not path.exists():
             return 0
-        self.begin_empty()
-        try:
-            # from memory: np.load leaves a torn file open
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
-                if str(held["identity"]) != self.identity():
-                    raise UsageError(
-                        f"{path} belongs to another run: remove it or choose another folder."
-                    )
-                self.loss, self.accuracy = held["loss"], held["accuracy"]
-                self.grad_sq, self.diverged = held["grad_sq"], held["diverged"]
-                put = self.problem.xp.asarray
-                values = {
-                    name: (put(held[f"state_{name}"]) if old is not None else None)
-                    for name, old in self.state._asdict().items()
-                }
-                scalars = {k: v.item() for k, v in values.items() if v is not None and v.ndim == 0}
-                self.state = type(self.state)(**{**values, **scalars})
-                return int(held["number"])
-        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-            if isinstance(error, UsageError):
-                raise
-            raise UsageError(f"{path} is torn ({error}): remove it to start afresh.") from error
-
-    def begin_empty(self) -> None:
-        """Set a state of the right kind whose numbers do not matter."""
-        problem = self.problem
-        x = problem.xp.zeros((1, problem.K, problem.dim), dtype=problem.dtype)
-        batch = problem.xp.zeros((1, problem.K, 1), dtype=np.int64)
-        self.state = self.algorithm.init(problem, x, 1.0, batch)
-
-
-def _of_round(address: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
-    """Return the seed of one round: its number is one more word of the run's address."""
-    return np.random.SeedSequence(address.entropy, spawn_key=(*address.spawn_key, number))
+        held = read_npz(path, TORN)
+        if str(held.get("identity")) != self.identity():
+            raise UsageError(f"{path} belongs to another run: remove it or choose another folder.")
+        problem, n = self.problem, len(self.training.seeds)
+        x = problem.xp.zeros((n, problem.K, problem.dim), dtype=problem.dtype)
+        batch = problem.xp.zeros((n, problem.K, 1), dtype=np.int64)
+        empty: Any = self.algorithm.init(problem, x, 1.0, batch)  # its shapes matter, no number
+        state = {f"state_{k}": _host(v) for k, v in empty._asdict().items() if v is not None}
+        records = {name: getattr(self, name) for name in RECORDS}
+        refuse_misfits(path, held, {"identity": "", "number": 0, **records, **state}, TORN)
+        for name in RECORDS:
+            setattr(self, name, held[name])
+        values = (held.get(f"state_{name}") for name in empty._fields)
+        self.state = type(empty)(
+            *(v if v is None else problem.xp.asarray(v) if v.ndim else v.item() for v in values)
+        )
+        return int(held["number"])
 
 
 def _slice(state: Any, part: slice, K: int) -> Any:
@@ -333,15 +316,11 @@ def _slice(state: Any, part: slice, K: int) -> Any:
 
 def _join(states: list[Any], whole_state: Any, K: int) -> Any:
     """Return the state of all workers from those of the parts."""
-    fields = []
-    for i, before in enumerate(whole_state):
-        values = [state[i] for state in states]
-        fields.append(_concatenate(values) if _per_worker(before, K) else values[0])
-    return type(whole_state)(*fields)
-
-
-def _concatenate(values: list[Any]) -> Any:
-    return np.concatenate(values, axis=-2) if len(values) > 1 else values[0]
+    parts = [
+        np.concatenate(values, axis=-2) if len(states) > 1 and _per_worker(before, K) else values[0]
+        for before, *values in zip(whole_state, *states, strict=True)
+    ]
+    return type(whole_state)(*parts)
 
 
 def _per_worker(value: Any, K: int) -> bool:

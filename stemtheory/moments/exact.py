@@ -21,7 +21,7 @@ from stemtheory.moments.linear_model import LinearModel, coordinates
 from stemtheory.moments.maps import VARIABLES, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, apply, averages, constant_until
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, UsageError, real, whole
+from stemtheory.runtime import Floats, UsageError, own_errors, real, whole
 from stemtheory.schedules import Schedule, Theorem
 from stemtheory.simulator import (
     DEFAULT,
@@ -65,6 +65,7 @@ class Moments:
         return "ok" if math.isfinite(self.mean_grad_sq) else "diverged"
 
 
+@own_errors
 def moments(
     problem: str | Problem | LinearModel | Run,
     algorithm: str = "stem",
@@ -115,6 +116,7 @@ def moments(
         {sizes.T, *(t for t in (whole("record_at", t) for t in record_at) if t <= sizes.T)}
     )
     running, labels = np.zeros(len(times)), set()
+    # coordinates of a quadratic do not meet: ||grad f||^2 is the sum over them, those alike once
     for line, x, copies in coordinates(model, start):
         recursion = Recursion(line, base, method, sync)
         labels.add(line.label)
@@ -144,6 +146,7 @@ class Stability(NamedTuple):
         return self.growth <= STABLE
 
 
+@own_errors
 def stability(
     model: LinearModel,
     algorithm: str = "stem",
@@ -210,7 +213,7 @@ def steps_to(
         *(np.asarray(v, dtype=np.float64) for v in (epsilon, eta, a, b, B))
     )
     run = ConstantRun(recursion, eta, a, b, I)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         start = recursion.first(x1, B)
         state = apply(run.round(0), start)
         rounds, within = np.ones(eta.shape), state[..., -1] <= epsilon * I
@@ -218,6 +221,7 @@ def steps_to(
         # above[j]: whether the average after 1 + 2^j rounds is above epsilon, or not a number
         ends = [apply(R, state)[..., -1] for R in doubled]
         above = [~(end <= epsilon * I * (1 + 2.0**j)) for j, end in enumerate(ends)]
+        # The average need not fall all the time, so the last crossing is looked for from above.
         last = np.full(eta.shape, -1)
         for j, is_above in enumerate(above):
             last[is_above] = j

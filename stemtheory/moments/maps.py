@@ -74,10 +74,13 @@ def stem_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> Step
     x, previous, d = view.own
     zero = 0 * x
     x_from, d_from = x, d
+    # Where x is averaged first the step starts at the mean, in x and in d: x_{t+1} is then common.
     if synchronises and sync in ("average-first", "average-both"):
         x_from, d_from = view.mean[0], view.mean[2]
         previous = view.mean[0] if sync == "average-both" else previous
     here = np.stack([x_from, -d_from, zero])
+    # d' = g(x') + (1 - a)(d - g(previous)): what is kept of d, and what a takes off it again. The
+    # noise of both gradients is one draw, so its slopes subtract: this is the two-sided momentum.
     kept = d - H * previous - o * view.one
     forgotten = kept + unlike * view.mean[0]
     direction = np.stack([kept + H * x_from + o * view.one, -H * d_from, -forgotten])
@@ -115,17 +118,19 @@ class StepMap:
         eta, a, samples = np.broadcast_arrays(
             *(np.asarray(v, dtype=np.float64) for v in (eta, a, samples))
         )
+        # A state is quadratic in z, and a step linear in (1, eta, a): nine monomials, nine matrices
         powers = np.stack([np.ones_like(eta), eta, a], axis=-1)
         pairs = powers[..., :, None] * powers[..., None, :]
         flat = pairs.reshape(*eta.shape, 9)
         m = self.still.shape[-1]
         total = flat @ self.still.reshape(9, m * m)
+        # a mean of b samples has 1/b of the variance, whatever b: the only place where b enters
         total += (flat / samples[..., None]) @ self.noise.reshape(9, m * m)
         return np.asarray(total.reshape(*eta.shape, m, m))
 
 
 @dataclass(frozen=True)
-class Form:
+class StateLayout:
     """Where what lies in the state: upper triangles of E[z z'] and of every D_g, then the sum."""
 
     groups: int
@@ -174,10 +179,10 @@ class Form:
         return slice(1 + g * self.variables, 1 + (g + 1) * self.variables)
 
 
-def layout(model: LinearModel, algorithm: str) -> Form:
+def layout(model: LinearModel, algorithm: str) -> StateLayout:
     """Return the layout of the state."""
     spread = tuple(g for g, group in enumerate(model.groups) if group.size > 1)
-    return Form(len(model.groups), VARIABLES[algorithm], spread)
+    return StateLayout(len(model.groups), VARIABLES[algorithm], spread)
 
 
 def step_map(
@@ -195,7 +200,9 @@ def step_map(
     rows_of, mean_H = ROWS[algorithm], model.mean_gradient[0]
     averaged = _averaged(algorithm, sync) if synchronises else ()
     into, back = basis(form, model, from_mean=bounded)
+    # e belongs to a gradient at the worker's own point, so averages are taken of d, before ``into``
     post = into @ _mean_post(form, model.shares, averaged)
+    # what is averaged is the same in all workers: nothing of it is left within a group
     after = np.diag([float(v not in averaged) for v in range(V)])
     m, half = form.size, _half(form.N)
     still, noise = np.zeros((3, 3, m, m)), np.zeros((3, 3, m, m))
@@ -213,17 +220,21 @@ def step_map(
             moved = inward @ after @ np.stack(apart.new, axis=1) @ outward
             still[:, :, own, own] = _congruence(moved)
             variance[:, :, own] = model.noise_slope**2 * _form(apart.slope @ outward)
+            # n independent draws have 1/n of their variance in the mean, and the rest around it
             received = _half_outer((inward @ after)[:, -1]) * (1 - 1 / size)
             noise[:, :, own] += received[:, None] * variance[:, :, None, :]
         received = _half_outer(post[:, form.place(g).stop - 1]) / size
         noise[:, :, :half] += received[:, None] * variance[:, :, None, :]
     still[:, :, :half, :half] = _congruence(_without_rounding(post, A, back))
+    # The increment: 1 - 1e-12 would keep four digits of the rate. The last row only adds up.
     still[0, 0] -= np.eye(m)
     still[0, 0, -1] = gradient_form(form, model)
     return StepMap(still, noise)
 
 
-def basis(form: Form, model: LinearModel, *, from_mean: bool = False) -> tuple[Floats, Floats]:
+def basis(
+    form: StateLayout, model: LinearModel, *, from_mean: bool = False
+) -> tuple[Floats, Floats]:
     """Return the change of z from d to e = d - H x_prev - o, and its inverse.
 
     The first group then stands for the mean over all workers and the others for how far they are
@@ -249,9 +260,10 @@ def basis(form: Form, model: LinearModel, *, from_mean: bool = False) -> tuple[F
     return into @ error, restore @ back
 
 
-def _means_and_differences(form: Form, shares: Floats) -> tuple[Floats, Floats]:
+def _means_and_differences(form: StateLayout, shares: Floats) -> tuple[Floats, Floats]:
     """The change of z_1, ..., z_G to their mean and z_g - mean (g > 1), and its inverse."""
     mixed, apart = np.eye(form.groups), np.eye(form.groups)
+    # the mean stands for the first group, whose own distance follows from those of the others
     mixed[1:] -= shares
     mixed[0] = shares
     apart[:, 0] = 1
@@ -263,12 +275,13 @@ def _means_and_differences(form: Form, shares: Floats) -> tuple[Floats, Floats]:
 
 def _without_rounding(into: Floats, A: Floats, back: Floats) -> Floats:
     """into A back, where what is 0 but for rounding is 0: the mean must not see the differences."""
+    # what the product could be without cancellation: below its rounding nothing is told from 0
     scale = abs(into) @ abs(A) @ abs(back)
     product = into @ A @ back
     return np.asarray(np.where(abs(product) > ROUNDING * scale, product, 0.0))
 
 
-def gradient_form(form: Form, model: LinearModel) -> Floats:
+def gradient_form(form: StateLayout, model: LinearModel) -> Floats:
     """Return the row of the state that is E||grad f(xbar)||^2."""
     H, o = model.mean_gradient
     gradient = np.zeros(form.N)
@@ -294,6 +307,7 @@ def first_state(model: LinearModel, algorithm: str, x1: float, B: ArrayLike) -> 
         d = np.zeros(form.N)
         d[3::3] = 1
         d = basis(form, model)[0] @ d
+        # d_1 is the mean over workers of B samples each: one error, common to all of them
         variance = (model.noise_slope * x1) ** 2 + model.noise_level**2
         state[..., : _half(form.N)] += variance / (samples[..., None] * model.K) * _half_outer(d)
     return state
@@ -315,6 +329,8 @@ def powers_of_two(increment: Floats, count: int) -> list[Floats]:
 def power(increment: Floats, n: int) -> Floats:
     """Return the increment of the n-th power, n >= 0."""
     total = np.zeros_like(increment)
+    # Powers of one map commute, so the order of factors is free; the increments of a contraction
+    # grow to -1 and never through a difference of large numbers.
     while n:
         if n & 1:
             total = compose(increment, total)
@@ -331,7 +347,7 @@ def _averaged(algorithm: str, sync: str) -> tuple[int, ...]:
     return (0, 2) if sync == "literal" else (0, 1, 2)
 
 
-def _mean_post(form: Form, shares: Floats, averaged: tuple[int, ...]) -> Floats:
+def _mean_post(form: StateLayout, shares: Floats, averaged: tuple[int, ...]) -> Floats:
     """The averaging as a matrix on z."""
     post = np.eye(form.N)
     for v in averaged:
@@ -348,7 +364,7 @@ def _deviation_basis(V: int, H: float) -> tuple[Floats, Floats]:
     return into, 2 * np.eye(V) - into
 
 
-def _variance(form: Form, rows: StepRows, model: LinearModel) -> Floats:
+def _variance(form: StateLayout, rows: StepRows, model: LinearModel) -> Floats:
     """The variance of one sample's noise as a row of the state, [3, 3, m], without D_g's part."""
     found = np.zeros((3, 3, form.size))
     found[:, :, : _half(form.N)] = model.noise_slope**2 * _form(rows.slope)
@@ -374,7 +390,7 @@ def _congruence(A: Floats) -> Floats:
 def _duplication(n: int) -> Floats:
     """The matrix that makes a full symmetric matrix of its upper triangle."""
     rows, columns = np.triu_indices(n)
-    D = np.zeros((n * n, len(rows)))
+    D = np.zeros((n * n, len(rows)))  # an entry off the diagonal stands for two
     D[rows * n + columns, np.arange(len(rows))] = 1
     D[columns * n + rows, np.arange(len(rows))] = 1
     return D

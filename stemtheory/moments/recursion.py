@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from stemtheory.algorithms import Algorithm
 from stemtheory.moments.linear_model import LinearModel
 from stemtheory.moments.maps import (
-    Form,
+    StateLayout,
     StepMap,
     compose,
     first_state,
@@ -41,7 +41,7 @@ class Recursion:
     bounded: bool = False
 
     @cached_property
-    def form(self) -> Form:
+    def form(self) -> StateLayout:
         """Where what lies in the state."""
         return layout(self.model, self.base)
 
@@ -96,6 +96,8 @@ class ConstantRun:
     def states(self, first: Floats, times: Sequence[int]) -> Iterator[Floats]:
         """Yield the state after each of ``times`` iterations."""
         most = max(times) // self.I
+        # The powers 1, 2, 4, .. of a round are made once; every time asked for is a few products of
+        # them with a vector, in the same order for every T.
         doubled = powers_of_two(self.round(1), max(1, most.bit_length())) if most else []
         after_first = apply(self.round(0), first) if most else first
         for t in times:
@@ -125,7 +127,7 @@ def averages(
     """Return (1/t) sum_{s<=t} E||grad f(xbar_s)||^2 at increasing ``times``; inf on overflow."""
     end = constant_until(schedule, max(times))
     sums = []
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         state = recursion.first(x1, B)
         head = [t for t in times if t <= end]
         if end:
@@ -147,6 +149,7 @@ def constant_until(schedule: Schedule, T: int) -> int:
 
     Both are non-increasing, so bisection finds it.
     """
+    # The theorem's steps are 1/(16 L I) at first: one number, to the last bit.
     first = float(schedule.eta(1.0)), float(schedule.momentum(2.0))
 
     def same(t: int) -> bool:
@@ -172,6 +175,7 @@ def _follow(
         samples = b * r.algorithm.costs.batch_factors(t + 1, len(steps), I)
         increments = r.local.increment(eta, a, samples)
         ends = steps % I == 0
+        # all maps of a chunk at once, then one product after the other
         increments[ends] = r.synchronisation.increment(eta[ends], a[ends], samples[ends])
         for increment in increments:
             state = state + increment @ state

@@ -8,7 +8,7 @@ from stemtheory.oracles.catalogue import (
     user_entry,
     usual_dim,
 )
-from stemtheory.oracles.dials import resolve_zeta
+from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum import Model
 from stemtheory.oracles.problem import Constants, Exactness, Problem, Witness
 from stemtheory.oracles.separable import Family, Separable

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory.oracles.problem import Problem
-from stemtheory.runtime import UsageError, choice, whole
+from stemtheory.runtime import UsageError, choice, own_errors, whole
 
 DIM = 8  # where none is given and the problem is free to choose
 MOST_NUMBERS = 10**9  # K dim of a problem: 8 GB for each array of its state
@@ -52,6 +52,7 @@ def problem_entry(name: str) -> Any:
     return importlib.import_module(f"stemtheory.problems.{name}").ENTRY
 
 
+@own_errors
 def load_problem(name: str, K: int = 4, dim: int | None = None, **dials: Any) -> Problem:
     """Return the problem called ``name`` with K workers in ``dim`` dimensions (8 unless given).
 

@@ -46,6 +46,21 @@ class Dials:
     attained: float
 
 
+def refuse_unknown(name: str, dials: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse dials that a problem does not have.
+
+    Raises
+    ------
+    UsageError
+        With those that it has.
+    """
+    if unknown := sorted(set(dials) - set(known)):
+        raise UsageError(
+            f"{name} has no dial {', '.join(unknown)}; known are {', '.join(sorted(known))}:"
+            " choose one of them."
+        )
+
+
 def resolve_dials(
     K: int,
     dim: int,
@@ -83,18 +98,19 @@ def resolve_dials(
     zeta, heterogeneity = resolve_zeta(
         K, zeta, choice("heterogeneity", heterogeneity, HETEROGENEITIES)
     )
+    push = HETEROGENEITIES[heterogeneity]
+    wave = _optional("het_frequency", het_frequency, positive=True)
     given = _Given(
         L=_optional("L", L, positive=True),
         c=_optional("curvature", curvature, positive=True),
         L_n=_noise_smoothness(noise, sigma, dim, modulation, noise_smoothness, noise_frequency),
-        Z=_het_curvature(heterogeneity, zeta, dim, het_frequency),
+        Z=push.curvature(zeta, wave, dim) if wave is not None and push.waves else None,
         wavy_noise=NOISES[noise].smooth and (sigma > 0 or not NOISES[noise].bounded),
-        wavy_het=HETEROGENEITIES[heterogeneity].waves and zeta > 0,
+        wavy_het=push.waves and zeta > 0,
     )
     L_out, c, Z, L_n = _split(given, truth("slack", slack))
     _refuse_flat_waves(noise, heterogeneity, sigma, zeta, given, Z, L_n)
     frequency = NOISES[noise].frequency(sigma, L_n, dim, modulation) if sigma > 0 else 0.0
-    push = HETEROGENEITIES[heterogeneity]
     return Dials(
         L=L_out,
         sigma=sigma,
@@ -128,6 +144,7 @@ class _Given:
 
 def _split(given: _Given, slack: bool) -> tuple[float, float, float, float]:
     """Return (L, c, Z, L_n) with L^2 = (c + Z)^2 + L_n^2, or L larger than that with slack."""
+    # A part without a wave cannot curve: it is fixed at 0, and what it leaves goes to the others.
     Z = given.Z if given.wavy_het else 0.0
     L_n = given.L_n if given.wavy_noise else 0.0
     c = given.c
@@ -137,6 +154,8 @@ def _split(given: _Given, slack: bool) -> tuple[float, float, float, float]:
         L_n = c + Z if given.L is None else _leg(given.L, c + Z, "c + Z")
         return math.hypot(c + Z, L_n) if given.L is None else given.L, c, Z, L_n
     L = 1.0 if given.L is None else given.L
+    # The default shares L^2 equally: half to the noise, without which the two-sided momentum has
+    # nothing to cancel, and half to f, which the workers' difference shares in turn.
     L_n = L / math.sqrt(2) if L_n is None else L_n
     L_f = _leg(L, L_n, "L_n")
     if c is None and Z is None:
@@ -156,6 +175,8 @@ def _split(given: _Given, slack: bool) -> tuple[float, float, float, float]:
 
 def _check_sum(L: float | None, c: float, Z: float, L_n: float, slack: bool) -> float:
     """Return L where all parts are fixed: derived, or declared and not below what they reach."""
+    # c and Z are bends of one gradient and add up; the noise is independent of it, and its
+    # mean-squared slope adds in the square: E|g(x) - g(y)|^2 = ((c + Z)^2 + L_n^2) |x - y|^2.
     attained = math.hypot(c + Z, L_n)
     if L is None or math.isclose(L, attained, rel_tol=ROUNDING):
         return attained if L is None else L
@@ -183,7 +204,7 @@ def _leg(hypotenuse: float, leg: float, name: str) -> float:
         )
     if hypotenuse > LARGEST:
         raise UsageError(f"L is {hypotenuse:.6g}, but it must be at most {LARGEST:g}: lower L.")
-    return math.sqrt(max(hypotenuse**2 - leg**2, 0.0))
+    return math.sqrt(max(hypotenuse**2 - leg**2, 0.0))  # a leg may be longer by rounding
 
 
 def resolve_zeta(K: int, zeta: float | None, heterogeneity: str) -> tuple[float, str]:
@@ -235,14 +256,6 @@ def _noise_smoothness(
             " give one of the two."
         )
     return derived
-
-
-def _het_curvature(
-    heterogeneity: str, zeta: float, dim: int, frequency: float | None
-) -> float | None:
-    w = _optional("het_frequency", frequency, positive=True)
-    model = HETEROGENEITIES[heterogeneity]
-    return None if w is None or not model.waves else model.curvature(zeta, w, dim)
 
 
 def _refuse_flat_waves(

@@ -39,9 +39,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from stemtheory.oracles.dials import resolve_zeta
+from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum_constants import declare, solve, square_at_zero, waves
-from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push, placed
 from stemtheory.oracles.problem import Constants, Witness
 from stemtheory.runtime import Backend, Floats, UsageError, choice, real, whole
 
@@ -79,8 +79,15 @@ class Model:
         return dict(_build.__kwdefaults__ or {})
 
     def __call__(self, K: int = 4, dim: int = 8, **dials: Any) -> FiniteSum:
-        """Return the problem of this model that meets the given dials."""
-        return build(self, K, dim, dials)
+        """Return the problem of this model that meets the given dials.
+
+        Raises
+        ------
+        UsageError
+            For unknown dials and for dials that do not add up.
+        """
+        refuse_unknown(self.name, dials, self.own_dials)
+        return _build(self, whole("K", K), whole("dim", dim), **dials)
 
 
 @dataclass(frozen=True)
@@ -125,17 +132,10 @@ class FiniteSum:
 
     def place(self, backend: Backend, dtype: np.dtype[Any]) -> Self:
         """Return the same problem with its arrays on the backend's device, in ``dtype``."""
-
-        def move(value: Any) -> Any:
-            if isinstance(value, np.ndarray):
-                return backend.from_host(value.astype(dtype))
-            return value  # a Python float does not widen float32
-
-        push = self.push
         return replace(
             self,
-            rows=move(self.rows),
-            push=push and Push(push.function, tuple(move(v) for v in push.arguments)),
+            rows=placed(backend, dtype, self.rows),
+            push=self.push and self.push.place(backend, dtype),
             xp=backend.xp,
         )
 
@@ -182,7 +182,7 @@ class FiniteSum:
                 )
             return self._counts(stream, (*shape, self.K), int(b)).astype(dtype) / dtype.type(b)
         xi = stream.standard_normal((*shape, self.K, self.size), dtype=dtype)
-        xi -= xi.mean(axis=-1)[..., None]
+        xi -= xi.mean(axis=-1)[..., None]  # then the weights add up to 1, as counts/b do
         xi *= dtype.type(1 / math.sqrt(self.size * b))
         xi += dtype.type(1 / self.size)
         return xi
@@ -212,7 +212,7 @@ class FiniteSum:
         square = (self.rows * self.rows).sum(axis=-1)
         second = (self.height * self.stretch) ** 2 * (q * q * square).mean(axis=-1)
         mean = self._weighted(q / self.size)
-        return np.maximum(second - (mean * mean).sum(axis=-1), 0)
+        return np.maximum(second - (mean * mean).sum(axis=-1), 0)  # 0 may round to below
 
     def constants(self, start: Floats | None = None) -> Constants:
         """Return L, sigma, zeta, f* >= 0 and an upper bound f(start) of the gap."""
@@ -251,27 +251,6 @@ class FiniteSum:
         return self.xp.bincount(cell.ravel(), minlength=math.prod(shape) * N).reshape(*shape, N)
 
 
-def build(model: Model, K: int, dim: int, dials: Mapping[str, Any]) -> FiniteSum:
-    """Return the finite sum that meets ``dials``.
-
-    Raises
-    ------
-    UsageError
-        For unknown dials and for dials that do not add up.
-    """
-    try:
-        return _build(model, whole("K", K), whole("dim", dim), **dials)
-    except TypeError as error:
-        known = sorted(_build.__kwdefaults__ or {})
-        unknown = sorted(set(dials) - set(known))
-        if not unknown:
-            raise
-        raise UsageError(
-            f"{model.name} has no dial {', '.join(unknown)}; known are {', '.join(known)}:"
-            " choose one of them."
-        ) from error
-
-
 def _build(
     model: Model,
     K: int,
@@ -297,33 +276,15 @@ def _build(
     rows = model.data(points, dim, whole("data_seed", data_seed, 0))
     r, s, lower = solve(model, rows, alpha, L, sigma, Z)
     settings = {
-        "L": L,
-        "sigma": sigma,
-        "zeta": zeta,
-        "heterogeneity": heterogeneity,
-        "het_curvature": Z,
-        "het_frequency": w,
-        "sampling": choice("sampling", sampling, SAMPLINGS),
-        "alpha": alpha,
-        "points": points,
-        "data_seed": int(data_seed),
-        "stretch": r,
-        "height": s,
-        "L_lower": lower,
-    }
+        "L": L, "sigma": sigma, "zeta": zeta, "heterogeneity": heterogeneity, "het_curvature": Z,
+        "het_frequency": w, "sampling": choice("sampling", sampling, SAMPLINGS), "alpha": alpha,
+        "points": points, "data_seed": int(data_seed), "stretch": r, "height": s, "L_lower": lower,
+    }  # fmt: skip
     problem = FiniteSum(
-        model=model,
-        K=K,
-        dim=dim,
-        rows=rows,
-        alpha=alpha,
-        height=s,
-        stretch=r,
-        sampling=sampling,
-        declared=declare(L, lower, sigma, zeta),
-        dials=settings,
+        model, K, dim, rows, alpha, height=s, stretch=r, sampling=sampling,
+        declared=declare(L, lower, sigma, zeta), dials=settings,
         push=make_push(heterogeneity, K, dim, zeta, w, 0.0),
-    )
+    )  # fmt: skip
     return replace(problem, found=_witnesses(problem, Z, w))
 
 
@@ -331,12 +292,10 @@ def _witnesses(problem: FiniteSum, Z: float, w: float) -> tuple[Witness, ...]:
     """Return the witnesses: L at 0 along the top eigenvector, zeta, a direction of curving down."""
     model, dim, scale = problem.model, problem.dim, problem.height * problem.stretch**2
     flat = problem.alpha * model.penalty_bend + Z / scale
-    if problem.noisy:
-        matrix = square_at_zero(model, problem.rows, flat)
-    else:
-        matrix = problem.rows.T @ problem.rows
+    rows = problem.rows  # without noise L is that of the mean, with it that of the summands
+    matrix = square_at_zero(model, rows, flat) if problem.noisy else rows.T @ rows
     top = np.linalg.eigh(matrix)[1][:, -1]
-    widest = float(np.sqrt((problem.rows**2).sum(axis=1).max()))
+    widest = float(np.sqrt((rows**2).sum(axis=1).max()))
     step = STEP / max(1.0, problem.stretch * max(1.0, widest), w)
     pair = np.stack([-step / 2 * top, step / 2 * top])
     found = [Witness("L", pair, (0,), "two points at 0 along the top eigenvector")]

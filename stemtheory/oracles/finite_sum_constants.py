@@ -8,7 +8,7 @@ Paper: Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unbiased_Var_Grad).
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,24 +16,11 @@ from stemtheory.oracles.heterogeneity import HETEROGENEITIES
 from stemtheory.oracles.problem import Constants, Exactness
 from stemtheory.runtime import Floats, UsageError, real
 
-
-class Slopes(Protocol):
-    """The three numbers that bound a summand's derivatives."""
-
-    @property
-    def bend(self) -> float:
-        """p = sup ell'' = ell''(0)."""
-
-    @property
-    def steepest(self) -> float:
-        """m = sup |ell'|."""
-
-    @property
-    def penalty_bend(self) -> float:
-        """q_0 = sup |q''| = q''(0)."""
+if TYPE_CHECKING:
+    from stemtheory.oracles.finite_sum import Model
 
 
-def bracket(model: Slopes, rows: Floats, alpha: float, extra: float = 0.0) -> tuple[float, float]:
+def bracket(model: Model, rows: Floats, alpha: float, extra: float = 0.0) -> tuple[float, float]:
     """Return (lower, upper) bounds of L at r = s = 1; ``extra`` is a common curvature beside it.
 
     Paper: Assumption (Ass: Lip_Smoothness).
@@ -45,7 +32,7 @@ def bracket(model: Slopes, rows: Floats, alpha: float, extra: float = 0.0) -> tu
     return math.sqrt(np.linalg.eigvalsh(square_at_zero(model, rows, flat))[-1]), upper
 
 
-def square_at_zero(model: Slopes, rows: Floats, flat: float) -> Floats:
+def square_at_zero(model: Model, rows: Floats, flat: float) -> Floats:
     """Return (1/N) sum (p a_i a_i' + flat I)^2, shape (dim, dim), without forming the summands."""
     N, dim = rows.shape
     square = (rows * rows).sum(axis=1)
@@ -55,12 +42,15 @@ def square_at_zero(model: Slopes, rows: Floats, flat: float) -> Floats:
 
 
 def solve(
-    model: Slopes, rows: Floats, alpha: float, L: float, sigma: float, Z: float
+    model: Model, rows: Floats, alpha: float, L: float, sigma: float, Z: float
 ) -> tuple[float, float, float]:
     """Return the stretch r, the height s and the lower end of the bracket of L."""
+    # Without noise only the mean f is ever seen, so its own curvature takes the place of the bound
+    # over the summands, and the bracket closes: f is as steep at 0 as its bound says.
     if sigma == 0:
         top = model.bend * float(np.linalg.eigvalsh(rows.T @ rows / len(rows))[-1])
         return 1.0, (L - Z) / (top + alpha * model.penalty_bend), L
+    # Two targets, two scales: L - Z = s r^2 L_1 and sigma = s r S_1 give r by their quotient.
     steepest = model.steepest * math.sqrt((rows * rows).sum(axis=1).mean())
     r = (L - Z) / sigma * steepest / bracket(model, rows, alpha)[1]
     s = sigma / (r * steepest)

@@ -15,12 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.runtime import Backend
+
+
+def placed(backend: Backend, dtype: np.dtype[Any], value: Any) -> Any:
+    """Return an array on the backend's device; a Python float stays: it does not widen float32."""
+    return backend.from_host(value.astype(dtype)) if isinstance(value, np.ndarray) else value
+
 
 def signs(K: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return s, shape (K,): +1, -1, ... and 0 for the last worker when K is odd; the sum is 0."""
     s = np.where(np.arange(K) % 2 == 0, 1.0, -1.0)
     if K % 2:
-        s[-1] = 0.0
+        s[-1] = 0.0  # or the pushes would move f and its minimiser
     return s
 
 
@@ -40,6 +47,10 @@ class Push:
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+
+    def place(self, backend: Backend, dtype: np.dtype[Any]) -> Push:
+        """Return the same push with its arrays on the backend's device, in ``dtype``."""
+        return Push(self.function, tuple(placed(backend, dtype, v) for v in self.arguments))
 
 
 @dataclass(frozen=True)
@@ -106,5 +117,7 @@ def make_push(
     """Return the push of one heterogeneity model, or None if the workers are equal."""
     if kind == NONE.name or zeta == 0:
         return None
+    # Workers with s = +1 and -1 differ by twice a push: its norm is zeta/2, for zeta as a whole;
+    # the crests of all coordinates coincide at w x + offset = crest: there the norm is zeta/2.
     model = HETEROGENEITIES[kind]
     return Push(model.function, model.arguments(K, dim, zeta, frequency, offset))

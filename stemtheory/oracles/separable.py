@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from stemtheory.oracles.dials import Dials, resolve_dials
-from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push
+from stemtheory.oracles.dials import Dials, refuse_unknown, resolve_dials
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push, placed
 from stemtheory.oracles.noise import NOISES, NoiseModel
 from stemtheory.oracles.problem import Constants, Exactness, Witness
 from stemtheory.runtime import Backend, Floats, UsageError, real
@@ -106,19 +106,13 @@ class Separable:
 
     def place(self, backend: Backend, dtype: np.dtype[Any]) -> Self:
         """Return the same problem with its arrays on the backend's device, in ``dtype``."""
-
-        def move(value: Any) -> Any:
-            if isinstance(value, np.ndarray):
-                return backend.from_host(value.astype(dtype))
-            return value  # a Python float does not widen float32
-
-        push = self.push
+        slope, fields, mirror = (
+            tuple(placed(backend, dtype, v) for v in values)
+            for values in (self.slope_arguments, self.field_arguments, (self.mirror,))
+        )
+        push = self.push and self.push.place(backend, dtype)
         return replace(
-            self,
-            slope_arguments=tuple(move(v) for v in self.slope_arguments),
-            field_arguments=tuple(move(v) for v in self.field_arguments),
-            push=push and Push(push.function, tuple(move(v) for v in push.arguments)),
-            mirror=None if self.mirror is None else move(self.mirror),
+            self, slope_arguments=slope, field_arguments=fields, push=push, mirror=mirror[0]
         )
 
     def value(self, x: Any) -> Any:
@@ -178,72 +172,57 @@ class Separable:
 
     def constants(self, start: Floats | None = None) -> Constants:
         """Return L, sigma, zeta, f* and the gap f(start) - f* (its supremum without a start)."""
-        dials = self.settings
+        dials, bounded, height = self.settings, self.noise.bounded, self.family.height
         exact: dict[str, Exactness] = {
             "L": math.isclose(dials.L, dials.attained, rel_tol=1e-9) and self._aligned(),
-            "sigma": True if self.noise.bounded else "unbounded",
+            "sigma": True if bounded else "unbounded",
             "zeta": True,
             "f_star": True,
-            "gap": start is not None,
+            "gap": "unbounded" if start is None and height == math.inf else start is not None,
         }
-        if start is None and self.family.height == math.inf:
-            exact["gap"] = "unbounded"
-        sigma = dials.sigma if self.noise.bounded else math.inf
+        # f* = 0 for every family, so the gap is f itself, or its supremum over all starts
         if start is not None:
             gap = float(self.value(np.asarray(start, dtype=np.float64)))
         else:
-            gap = (
-                float(np.sum(np.broadcast_to(self.slope_arguments[0], self.dim)))
-                * self.family.height
-            )
+            gap = float(np.sum(np.broadcast_to(self.slope_arguments[0], self.dim))) * height
+        sigma = dials.sigma if bounded else math.inf
         return Constants(dials.L, sigma, dials.zeta, 0.0, gap, exact)
 
     def witnesses(self) -> tuple[Witness, ...]:
         """Return where each exact constant is attained, in the original coordinates."""
-        dials, peak = self.settings, self._peak()
-        e = np.zeros(self.dim)
-        e[0] = 1.0
-        found = [
-            self._witness("f_star", [0 * e], (), "the minimiser"),
-        ]
+        dials, w, e = self.settings, self.settings.het_frequency, np.eye(self.dim)[0]
+        shape = self.slope_arguments[1:]
+
+        def at(name: str, points: list[Any], workers: tuple[int, ...], how: str) -> Witness:
+            turned = np.stack([np.asarray(self._turn(p), dtype=np.float64) for p in points])
+            return Witness(name, turned, workers, how)
+
+        found = [at("f_star", [0 * e], (), "the minimiser")]
         if self._aligned():
-            step = self._step() / 2 * e
-            pair = [peak * e - step, peak * e + step]
-            found.append(self._witness("L", pair, (0,), "two points at the peak of the curvature"))
+            # all curvatures peak at 0, or where the sinusoid does; a chord across the peak bends
+            # by about step^2/8 less, so it is short against the fastest wave and the shortest bend
+            peak = -dials.het_phase / w if w else 0.0
+            fastest = max(1.0, dials.noise_frequency, w)
+            step = STEP * min(1 / fastest, self.family.length(*shape)) / 2
+            pair = [peak * e - step * e, peak * e + step * e]
+            found.append(at("L", pair, (0,), "two points at the peak of the curvature"))
         if self.noise.bounded and self.noisy:
             loud = np.full(self.dim, self.noise.loudest(dials.noise_frequency))
-            found.append(self._witness("sigma", [loud], (0,), "where the noise is loudest"))
+            found.append(at("sigma", [loud], (0,), "where the noise is loudest"))
         if dials.zeta > 0:
-            w = dials.het_frequency
             push = HETEROGENEITIES[dials.heterogeneity]
             crest = (push.crest - dials.het_phase) / w if w else 0.0
             how = f"the crest of the {push.name}" if w else "any point"
-            found.append(self._witness("zeta", [np.full(self.dim, crest)], (0, 1), how))
-        dip = self.family.dip(*self.slope_arguments[1:])
-        if dip is not None:
-            found.append(self._witness("nonconvex", [dip * e, e], (), "a point and a direction"))
+            found.append(at("zeta", [np.full(self.dim, crest)], (0, 1), how))
+        if (dip := self.family.dip(*shape)) is not None:
+            found.append(at("nonconvex", [dip * e, e], (), "a point and a direction"))
         return tuple(found)
-
-    def _witness(self, name: str, points: list[Any], workers: tuple[int, ...], how: str) -> Witness:
-        turned = np.stack([np.asarray(self._turn(p), dtype=np.float64) for p in points])
-        return Witness(name, turned, workers, how)
 
     def _aligned(self) -> bool:
         """Whether the peaks of the parts of L coincide, so that their sum is attained."""
         dials = self.settings
         shifted = HETEROGENEITIES[dials.heterogeneity].waves and dials.het_phase != 0
         return not shifted or (self.family.flat and self.noise.uniform)
-
-    def _peak(self) -> float:
-        """Return the coordinate at which all curvatures peak: 0, or where the push's does."""
-        dials = self.settings
-        return -dials.het_phase / dials.het_frequency if dials.het_frequency else 0.0
-
-    def _step(self) -> float:
-        """Return how far apart the two points of the witness of L are."""
-        dials = self.settings
-        fastest = max(1.0, dials.noise_frequency, dials.het_frequency)
-        return STEP * min(1 / fastest, self.family.length(*self.slope_arguments[1:]))
 
     def _turn(self, x: Any) -> Any:
         """Return Qx, Q = I - 2vv' (its own inverse), or x without ``rotate``."""
@@ -262,40 +241,29 @@ def build(family: Family, K: int, dim: int, dials: Mapping[str, Any]) -> Separab
         For unknown dials and for dials that do not add up.
     """
     dials = _rename(family, dials)
-    own = {name: dials.get(name, default) for name, default in family.own_dials.items()}
-    common = {name: value for name, value in dials.items() if name not in own}
-    settings = _settings(family, K, dim, common)
+    own = {name: dials.pop(name, default) for name, default in family.own_dials.items()}
+    refuse_unknown(family.name, dials, {*(resolve_dials.__kwdefaults__ or {}), *own})
+    settings = resolve_dials(K, dim, **dials)
     spread = np.arange(dim) / max(dim - 1, 1)
     values = {name: real(name, value) for name, value in own.items() if value is not None}
+    # the largest curvature stands first: the witness of L lies along that coordinate
     c = family.weights(settings.curvature * settings.spectrum**-spread, values)
+    # equal curvatures are one number, which a compiled kernel keeps in a register
     weight: Any = c if np.ptp(c) else settings.curvature
-    noise = NOISES[settings.noise]
-    v = np.arange(1.0, dim + 1)
+    noise, v = NOISES[settings.noise], np.arange(1.0, dim + 1)
     return Separable(
-        family=family,
-        K=K,
-        dim=dim,
-        settings=settings,
-        own=values,
-        slope_arguments=(weight, *family.shape(c, values)),
+        family, K, dim, settings, own=values, slope_arguments=(weight, *family.shape(c, values)),
         push=make_push(
-            settings.heterogeneity,
-            K,
-            dim,
-            settings.zeta,
-            settings.het_frequency,
+            settings.heterogeneity, K, dim, settings.zeta, settings.het_frequency,
             settings.het_phase,
         ),
         noise=noise,
         field_arguments=noise.arguments(
-            settings.sigma,
-            settings.noise_smoothness,
-            settings.noise_frequency,
-            dim,
+            settings.sigma, settings.noise_smoothness, settings.noise_frequency, dim,
             settings.modulation,
         ),
         mirror=v / np.linalg.norm(v) if settings.rotate else None,
-    )
+    )  # fmt: skip
 
 
 def _rename(family: Family, dials: Mapping[str, Any]) -> dict[str, Any]:
@@ -309,17 +277,3 @@ def _rename(family: Family, dials: Mapping[str, Any]) -> dict[str, Any]:
                 )
             renamed[name] = renamed.pop(alias)
     return renamed
-
-
-def _settings(family: Family, K: int, dim: int, common: Mapping[str, Any]) -> Dials:
-    try:
-        return resolve_dials(K, dim, **common)
-    except TypeError as error:
-        known = sorted((resolve_dials.__kwdefaults__ or {}) | dict(family.own_dials))
-        unknown = sorted(set(common) - set(known))
-        if not unknown:
-            raise
-        raise UsageError(
-            f"{family.name} has no dial {', '.join(unknown)}; known are {', '.join(known)}:"
-            " choose one of them."
-        ) from error

@@ -1,6 +1,6 @@
 """What every room uses: errors, arrays, backends, streams of random numbers, files."""
 
-from stemtheory.runtime.arrays import Floats, Ints
+from stemtheory.runtime.arrays import Floats, Ints, own_errors
 from stemtheory.runtime.backend import (
     BACKENDS,
     Backend,
@@ -13,6 +13,7 @@ from stemtheory.runtime.errors import UsageError, choice, mapping, real, truth, 
 from stemtheory.runtime.files import part_of, try_file, write_file, write_whole
 from stemtheory.runtime.fingerprints import code_of, data_of
 from stemtheory.runtime.jsontext import canonical, to_json
+from stemtheory.runtime.npz import read_npz, refuse_misfits
 from stemtheory.runtime.philox import (
     MOST_ITERATIONS,
     MULTIPLIERS,

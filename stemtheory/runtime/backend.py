@@ -11,7 +11,7 @@ import functools
 import gc
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
@@ -55,7 +55,7 @@ class Backend:
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which overflow is data (a diverged run), not a warning."""
         if self.on_host:
-            return np.errstate(over="ignore", invalid="ignore", divide="ignore")
+            return np.errstate(all="ignore")
         return contextlib.nullcontext()
 
 
@@ -125,15 +125,38 @@ def numpy_backend(reason: str) -> Backend:
 def _probe() -> Backend | BackendUnavailableError:
     """Return the CuPy backend, or why there is none; an import alone succeeds without a device."""
     try:
-        cupy = _import_cupy()
-        device = _probe_device(cupy)
-        _probe_kernels(cupy)
+        cupy = importlib.import_module("cupy")
+    except Exception as error:
+        missing = isinstance(error, ModuleNotFoundError) and error.name == "cupy"
+        how = "is not installed" if missing else f"is not installed whole ({_said(error)})"
+        todo = "pip install 'stemtheory[cuda13]' (or cuda12), or use backend numpy."
+        return BackendUnavailableError("not installed", f"backend cupy {how}: {todo}", not missing)
+    try:
+        with _blaming(
+            "no device",
+            "backend cupy found no CUDA device or driver",
+            "use backend numpy, or run on a machine with a GPU.",
+        ):
+            runtime = cupy.cuda.runtime
+            if runtime.getDeviceCount() < 1:
+                raise RuntimeError("no CUDA device")
+            device = runtime.getDeviceProperties(runtime.getDevice())["name"]
+            cupy.zeros(1)  # the first allocation is what fails without a driver
+        with _blaming(
+            "no kernels",
+            "backend cupy has a device but its kernels cannot be compiled",
+            "pip install 'cupy-cuda13x[ctk]' (or cupy-cuda12x[ctk]), or use backend numpy.",
+        ):  # an elementwise kernel, a matrix product and a draw: NVRTC, cuBLAS and cuRAND
+            x = cupy.arange(4.0).reshape(2, 2)
+            noise = _device_generator(cupy, np.random.SeedSequence(0))
+            y = cupy.sin(x) + x @ x + noise.standard_normal((2, 2), dtype=np.dtype("float64"))
+            float(y.sum())
     except BackendUnavailableError as error:
         return error
     return Backend(
         name="cupy",
         xp=cupy,
-        device=device,
+        device=device.decode() if isinstance(device, bytes) else str(device),
         reason="a CUDA device answered",
         to_host=cupy.asnumpy,
         from_host=cupy.asarray,
@@ -150,50 +173,18 @@ def _fall_back(found: BackendUnavailableError) -> Backend:
     return numpy_backend(str(found))
 
 
-def _import_cupy() -> ModuleType:
+@contextlib.contextmanager
+def _blaming(cause: Cause, what: str, todo: str) -> Iterator[None]:
+    """Name the cause of whatever fails, and the first line of what was said."""
     try:
-        return importlib.import_module("cupy")
+        yield
     except Exception as error:
-        missing = isinstance(error, ModuleNotFoundError) and error.name == "cupy"
-        how = "is not installed" if missing else f"is not installed whole ({_first_line(error)})"
-        raise BackendUnavailableError(
-            "not installed",
-            f"backend cupy {how}: pip install 'stemtheory[cuda13]' (or cuda12),"
-            " or use backend numpy.",
-            surprising=not missing,
-        ) from None
+        raise BackendUnavailableError(cause, f"{what} ({_said(error)}): {todo}") from None
 
 
-def _probe_device(cupy: ModuleType) -> str:
-    """Return the name of the current device; the first allocation is what fails without one."""
-    try:
-        if cupy.cuda.runtime.getDeviceCount() < 1:
-            raise RuntimeError("no CUDA device")
-        properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
-        cupy.zeros(1)
-    except Exception as error:
-        raise BackendUnavailableError(
-            "no device",
-            f"backend cupy found no CUDA device or driver ({_first_line(error)}):"
-            " use backend numpy, or run on a machine with a GPU.",
-        ) from None
-    name = properties["name"]
-    return name.decode() if isinstance(name, bytes) else str(name)
-
-
-def _probe_kernels(cupy: ModuleType) -> None:
-    """Run an elementwise kernel, a matrix product and a draw: NVRTC, cuBLAS and cuRAND."""
-    try:
-        x = cupy.arange(4.0).reshape(2, 2)
-        noise = _device_generator(cupy, np.random.SeedSequence(0))
-        y = cupy.sin(x) + x @ x + noise.standard_normal((2, 2), dtype=np.dtype("float64"))
-        float(y.sum())
-    except Exception as error:
-        raise BackendUnavailableError(
-            "no kernels",
-            f"backend cupy has a device but its kernels cannot be compiled ({_first_line(error)}):"
-            " pip install 'cupy-cuda13x[ctk]' (or cupy-cuda12x[ctk]), or use backend numpy.",
-        ) from None
+def _said(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:120] if lines else type(error).__name__
 
 
 def _device_generator(cupy: ModuleType, seed: np.random.SeedSequence) -> Any:
@@ -209,8 +200,3 @@ def _free(cupy: ModuleType) -> None:
     gc.collect()
     cupy.get_default_memory_pool().free_all_blocks()
     cupy.get_default_pinned_memory_pool().free_all_blocks()
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return text[0][:120] if text else type(error).__name__

@@ -17,7 +17,7 @@ from stemtheory.oracles import Problem
 from stemtheory.runtime import Backend, Floats, Ints, UsageError, resolve, whole
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
-from stemtheory.simulator.fused import choose, say_slower
+from stemtheory.simulator.fused import choose, run_fused, say_slower
 from stemtheory.simulator.plan import Plan, Rows, longest
 from stemtheory.simulator.run import Run
 from stemtheory.simulator.trace import Circumstances, Trace
@@ -126,7 +126,7 @@ def simulate(
     asked = run.numerics.engine
     taken = choose(asked, plan, run.replicates, run.numerics.noise_source)
     if taken == "fused":
-        from stemtheory.simulator.fused.engine import NotCompiledError, run_fused
+        from stemtheory.simulator.fused.engine import NotCompiledError
 
         try:
             return trace_of(run, plan, taken, run_fused(plan, run.replicates, threads, checkpoint))
@@ -144,7 +144,7 @@ def simulate(
 def trace_of(run: Run, plan: Plan, engine: str, rows: Rows) -> Trace:
     """Return what an engine measured together with the run and its circumstances."""
     problem = run.problem.load()
-    with np.errstate(over="ignore"):  # a start beyond the finite numbers is reported as such
+    with np.errstate(all="ignore"):  # a start beyond the finite numbers is reported as such
         constants = problem.constants(plan.start)
         gradient = problem.full_gradient(plan.start)
         grad_sq_start = float(np.sum(gradient * gradient))

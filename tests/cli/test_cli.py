@@ -384,7 +384,7 @@ def test_a_signal_stops_cleanly(
 
 HOOKS = {
     "array": ("simulator.array_engine", "run_group"),
-    "fused": ("simulator.fused.engine", "_run_group"),
+    "fused": ("simulator.fused.groups", "run_group"),
 }
 
 

@@ -1,6 +1,7 @@
 """Readers of image files: whole files, torn files, and pickles made to do harm."""
 
 import gzip
+import os
 import pickle
 import struct
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stemtheory.images import data_files
 from stemtheory.images.data_files import (
     CIFAR_PIXELS,
     read_cifar10,
@@ -77,6 +79,55 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
         read_idx_pair(tmp_path, "train")
 
 
+@pytest.mark.parametrize("layout", ["a folder of its name", "MNIST/raw", "raw"])
+def test_a_file_is_found_beside_and_below_folders(tmp_path: Path, layout: str) -> None:
+    """Unpacked, ``train-images-idx3-ubyte`` may be a folder that holds the file, or lie deeper."""
+    at = tmp_path if layout[0] == "a" else tmp_path / layout
+    at.mkdir(parents=True, exist_ok=True)
+    write_mnist(at)
+    if layout[0] == "a":
+        for file in list(tmp_path.iterdir()):
+            content = file.read_bytes()
+            file.unlink()
+            file.mkdir()
+            (file / file.name).write_bytes(content)
+    np.testing.assert_array_equal(read_idx_pair(tmp_path, "train").images, PIXELS[:, None])
+    np.testing.assert_array_equal(read_idx_pair(tmp_path, "t10k").labels, LABELS)
+
+
+def test_a_folder_beside_the_file_is_passed_over(tmp_path: Path) -> None:
+    write_mnist(tmp_path, dotted=True)
+    (tmp_path / "train-images-idx3-ubyte").mkdir()
+    np.testing.assert_array_equal(read_idx_pair(tmp_path, "train").images, PIXELS[:, None])
+
+
+def test_what_is_no_regular_file_is_one_sentence(tmp_path: Path) -> None:
+    """A pipe would be waited for without end."""
+    pipe = tmp_path / "images"
+    os.mkfifo(pipe)
+    for path in (pipe, tmp_path):
+        with pytest.raises(UsageError, match="is no file"):
+            read_idx(path)
+
+
+def test_zipped_bytes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "images"
+    path.write_bytes(gzip.compress(idx(PIXELS)))
+    monkeypatch.setattr(data_files, "MOST_BYTES", len(idx(PIXELS)))
+    np.testing.assert_array_equal(read_idx(path), PIXELS)
+    monkeypatch.setattr(data_files, "MOST_BYTES", len(idx(PIXELS)) - 1)
+    with pytest.raises(UsageError, match="has more than 155 bytes"):
+        read_idx(path)
+
+
+@pytest.mark.parametrize("shape", [(0,), (7, 0, 4), (2**31, 2**31, 2**31)])
+def test_sizes_that_are_nothing_or_beyond_everything(tmp_path: Path, shape: Any) -> None:
+    head = b"\x00\x00\x08" + bytes([len(shape)]) + struct.pack(f">{len(shape)}I", *shape)
+    (tmp_path / "images").write_bytes(head)
+    with pytest.raises(UsageError, match="fetch it again, whole"):
+        read_idx(tmp_path / "images")
+
+
 def test_images_and_labels_must_belong_together(tmp_path: Path) -> None:
     write_mnist(tmp_path)
     (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(LABELS[:-1]))
@@ -120,6 +171,37 @@ def test_binary_batches_are_read(tmp_path: Path) -> None:
     (tmp_path / "test_batch.bin").write_bytes(rows.tobytes()[:-1])
     with pytest.raises(UsageError, match="fetch it again, whole"):
         read_cifar10(tmp_path)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_labels_may_be_numbers_of_numpy(tmp_path: Path, protocol: int) -> None:
+    labels = [np.int64(label) for label in (3, 1, 4, 9)]
+    for name in NAMES:
+        (tmp_path / name).write_bytes(pickle.dumps({**batch(), b"labels": labels}, protocol))
+    np.testing.assert_array_equal(read_cifar10(tmp_path)[1].labels, [3, 1, 4, 9])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({b"fine_labels": [0, 1, 2, 3]}, "is CIFAR-100"),
+        ({b"data": CIFAR.astype(np.float32)}, "holds float32 of shape"),
+    ],
+)
+def test_another_data_set_is_named_as_that(
+    tmp_path: Path, change: dict[bytes, Any], said: str
+) -> None:
+    (tmp_path / "data_batch_1").write_bytes(pickle.dumps({**batch(), **change}))
+    with pytest.raises(UsageError, match=said):
+        read_cifar10(tmp_path)
+
+
+def test_batches_in_the_folder_that_their_archive_makes(tmp_path: Path) -> None:
+    folder = tmp_path / "cifar-10-batches-py"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / name).write_bytes(pickle.dumps(batch()))
+    assert read_cifar10(tmp_path)[0].images.shape == (20, 3, 32, 32)
 
 
 @pytest.mark.parametrize(
@@ -220,6 +302,21 @@ def test_a_crafted_array_cannot_grow_beyond_its_bytes() -> None:
     assert crafted != content
     with pytest.raises(UsageError, match="torn or no pickled batch"):
         unpickle(crafted)
+
+
+def test_a_pickle_costs_what_its_bytes_do() -> None:
+    """Lists that hold each other twice, a number beyond all parts, one text over and over."""
+    doubled: Any = []
+    for _ in range(100):
+        doubled = [doubled, doubled]
+    assert len(unpickle(pickle.dumps(doubled))) == 2
+    with pytest.raises(UsageError, match="numbers more parts than it has"):
+        unpickle(b"\x80\x02Nr\xff\xff\xff\x7f.")  # None, put into room 2^31 - 1
+    text = b"c_codecs\nencode\nq\x00X\x00\x04\x00\x00" + b"a" * 1024 + b"q\x01"
+    text += b"X\x06\x00\x00\x00latin1q\x020"
+    again = b"h\x00h\x01h\x02\x86R"
+    with pytest.raises(UsageError, match="grows beyond its own bytes"):
+        unpickle(b"\x80\x02(" + text + 9 * again + b"l.")
 
 
 def test_dtypes_keep_their_byte_order() -> None:

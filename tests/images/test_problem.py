@@ -254,7 +254,7 @@ def test_pooling_takes_the_first_of_equals() -> None:
     np.testing.assert_array_equal(dx, [[0, 1, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
 
 
-def test_pitfall_25_cross_entropy_is_finite_far_away() -> None:
+def test_cross_entropy_does_not_overflow_far_away() -> None:
     """Loss and gradient, in float32; without the largest logit taken off (mutant) exp overflows."""
     logits = np.zeros((1, 10, 2), dtype=np.float32)
     logits[0, 3] = 1e30

@@ -220,6 +220,22 @@ def test_a_torn_checkpoint_is_one_sentence(tmp_path: Path) -> None:
         train(problem, training(), checkpoint=tmp_path / "absent" / "run.npz")
 
 
+@pytest.mark.parametrize("name", ["loss", "diverged", "state_x", "number"])
+def test_a_checkpoint_that_does_not_fit_is_one_sentence(name: str, tmp_path: Path) -> None:
+    """Missing, misshapen so that NumPy would broadcast it, and one array too many."""
+    problem, path = toy_problem(0), tmp_path / "run.npz"
+    train(problem, training(), checkpoint=path)
+    with np.load(path) as data:
+        saved = dict(data)
+    rest = {other: array for other, array in saved.items() if other != name}
+    for wrong in (rest, {**rest, name: saved[name][..., None]}, {**saved, "more": saved[name]}):
+        np.savez(path, **wrong)
+        with pytest.raises(UsageError, match=r"cannot be read \(.*\): remove it to start afresh"):
+            train(problem, training(), checkpoint=path)
+    np.savez(path, **saved)
+    assert train(problem, training(), checkpoint=path).rounds[-1] == training().rounds
+
+
 # -- divergence
 
 

@@ -225,38 +225,54 @@ def test_workers_that_differ_cost_no_digits(nu: float, K: int) -> None:
     assert unlike.mean_grad_sq * rounds == pytest.approx(8.53125, rel=0.04 / unlike.sizes.I + 0.003)
 
 
+NOISE = {"none": (0.0, 0.0), "additive": (0.0, 0.5), "multiplicative": (0.6, 0.5)}
+WORKERS = {  # curvatures and offsets
+    "two unlike": ((0.9, -0.2), (1.0, -0.4)),
+    "two alike and a third": ((0.9, 0.9, -0.2), (1.0, 1.0, -0.4)),
+    "three alike": ((0.7, 0.7, 0.7), (0.3, 0.3, 0.3)),
+}
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize(("base", "sync"), METHODS)
-def test_two_workers_by_the_full_covariance(base: str, sync: str) -> None:
-    """K = 2, I = 3, b = 2, T = 9, against the second moment of every worker's own variables."""
-    problem = LinearProblem((0.9, -0.2), (1.0, -0.4))
-    model = replace(problem.model, noise_slope=0.6, noise_level=0.5)
+def test_the_full_covariance_of_all_workers(base: str, sync: str, workers: str, noise: str) -> None:
+    """I = 3, b = 2, T = 9, against the second moment of every worker's own variables.
+
+    Workers that are alike differ by their own noise, which curvature and L_n feed back: without
+    the factor 1 - 1/size of what a group's mean does not take, every such case here fails.
+    """
+    H, o = WORKERS[workers]
+    slope, level = NOISE[noise]
+    model = replace(LinearProblem(H, o).model, noise_slope=slope, noise_level=level)
     eta, a, b, B, x1 = 0.21, 0.23, 2.0, 7.0, 1.3
     found = averages(
         Recursion(model, base, made(base, sync), sync),
         Constant(eta, a), times=list(range(1, 10)), x1=x1, b=b, I=3, B=B,
     )  # fmt: skip
-    expected = full_covariance(base, sync, (0.9, -0.2), (1.0, -0.4), eta, a, b, B, x1)
+    expected = full_covariance(base, sync, H, o, eta, a, b, B, x1, slope, level)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def full_covariance(
     base: str, sync: str, H: tuple[float, ...], o: tuple[float, ...],
-    eta: float, a: float, b: float, B: float, x1: float, L_n: float = 0.6, s: float = 0.5,
+    eta: float, a: float, b: float, B: float, x1: float, L_n: float, s: float,
 ) -> Floats:  # fmt: skip
-    """Return the averages up to t = 1..9 from E[v v'], v = (1, x_k, previous_k, d_k), K = 2."""
-    unit = np.eye(7)
-    one, x, previous, d = unit[0], unit[1:3], unit[3:5], unit[5:7]
+    """Return the averages up to t = 1..9 from E[v v'], v = (1, x_k, previous_k, d_k)."""
+    K = len(H)
+    unit = np.eye(1 + 3 * K)
+    one, x, previous, d = unit[0], unit[1 : 1 + K], unit[1 + K : 1 + 2 * K], unit[1 + 2 * K :]
     mean_H, mean_o = np.mean(H), np.mean(o)
     start = one + x1 * (x.sum(0) + previous.sum(0)) + (mean_H * x1 + mean_o) * d.sum(0)
-    variance = ((L_n * x1) ** 2 + s**2) / (2 * B)
+    variance = ((L_n * x1) ** 2 + s**2) / (K * B)
     S = np.outer(start, start) + variance * np.outer(d.sum(0), d.sum(0))
     gradient, total = mean_H * x.mean(0) + mean_o * one, []
     for t in range(1, 10):
         total.append(gradient @ S @ gradient)
         averages_x = t % 3 == 0
-        A, noise = np.zeros((7, 7)), np.zeros((7, 7))
+        A, noise = np.zeros_like(unit), np.zeros_like(unit)
         A[0] = one
-        for k in range(2):
+        for k in range(K):
             old, new = previous[k], x[k] - eta * d[k]
             if averages_x and sync in ("average-first", "average-both"):
                 new = (x - eta * d).mean(0)
@@ -265,16 +281,17 @@ def full_covariance(
                 A[1 + k] = x[k] - eta * (H[k] * x[k] + o[k] * one)
                 noise[1 + k, 1 + k] = eta**2 * (L_n**2 * x[k] @ S @ x[k] + s**2) / b
                 continue
-            A[1 + k] = A[3 + k] = new
-            A[5 + k] = H[k] * new + (1 - a) * (d[k] - H[k] * old) + a * o[k] * one
+            at = 1 + 2 * K + k
+            A[1 + k] = A[1 + K + k] = new
+            A[at] = H[k] * new + (1 - a) * (d[k] - H[k] * old) + a * o[k] * one
             slope = new - (1 - a) * old
-            noise[5 + k, 5 + k] = (L_n**2 * slope @ S @ slope + (a * s) ** 2) / b
+            noise[at, at] = (L_n**2 * slope @ S @ slope + (a * s) ** 2) / b
         S = A @ S @ A.T + noise
         if averages_x:
-            post = np.eye(7)
-            post[1:3], post[5:7] = x.mean(0), d.mean(0)
+            post = np.eye(1 + 3 * K)
+            post[1 : 1 + K], post[1 + 2 * K :] = x.mean(0), d.mean(0)
             if sync == "overwrite":
-                post[3:5] = x.mean(0)
+                post[1 + K : 1 + 2 * K] = x.mean(0)
             S = post @ S @ post.T
     return np.asarray(np.cumsum(total) / np.arange(1, 10))
 

@@ -259,22 +259,25 @@ def test_what_never_fits_is_one_clear_error() -> None:
         simulate(problem, backend=fake_backend(Device(memory=64)), **SETTINGS)
 
 
+CUTS: tuple[dict[str, Any], ...] = (
+    {"algorithm": "fedavg"}, {}, {"sync": "average-first"}, {"sync_batch": 2},
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(
-    "variant", [{"algorithm": "fedavg"}, {}, {"sync": "average-first"}, {"sync_batch": 2}]
-)
 @pytest.mark.parametrize("name", names("problems"))
 def test_cuts_for_the_cache_change_no_bit(
-    monkeypatch: pytest.MonkeyPatch, name: str, variant: dict[str, Any], dtype: str
+    monkeypatch: pytest.MonkeyPatch, name: str, dtype: str
 ) -> None:
     """A sum depends on the layout of memory; 17 coordinates are enough for NumPy to show it."""
     problem = load_problem(name, K=3, dim=17)
-    traces = []
-    for replicates_at_once in (64, 8, 3, 1):
-        size = replicates_at_once * problem.K * problem.dim * np.dtype(dtype).itemsize
-        monkeypatch.setattr("stemtheory.simulator.array_engine.ARRAY_BYTES", size)
-        traces.append(simulate(problem, backend="numpy", dtype=dtype, **variant, **SETTINGS))
-    assert [same(traces[0], other) for other in traces] == [True] * 4
+    for variant in CUTS:
+        traces = []
+        for replicates_at_once in (64, 8, 3, 1):
+            size = replicates_at_once * problem.K * problem.dim * np.dtype(dtype).itemsize
+            monkeypatch.setattr("stemtheory.simulator.array_engine.ARRAY_BYTES", size)
+            traces.append(simulate(problem, backend="numpy", dtype=dtype, **variant, **SETTINGS))
+        assert [same(traces[0], other) for other in traces] == [True] * 4, variant
 
 
 def failing(on: Callable[[int, Any], bool], error: Exception) -> Problem:

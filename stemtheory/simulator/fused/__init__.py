@@ -3,7 +3,9 @@
 For separable problems under STEM (every reading), FedAvg, of which minibatch SGD is a setting, and
 SCAFFOLD (both options) where every worker takes part; on a processor, or, where it is asked for, on
 a CUDA device.
-This module decides whether the engine can be used, and imports no compiler until it is.
+This module decides whether the engine can be used and on what it runs, and imports no compiler
+until it does. It alone knows both sides, ``engine`` on a processor and ``cuda`` on a device: these
+rest on the modules beside it, and not on each other.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
+from pathlib import Path
 
 import numpy as np
 
 from stemtheory.algorithms import Algorithm, FedAvg, Scaffold, Stem
 from stemtheory.oracles import Problem, Separable
 from stemtheory.runtime import MOST_ITERATIONS, UsageError, whole
-from stemtheory.simulator.array_engine import Plan
+from stemtheory.simulator.array_engine import Plan, Rows
 
 AUTO_WORK = 2 * 10**8
 """``auto`` takes the fused engine from this many worker-coordinate-steps (T R K dim) on.
@@ -56,16 +59,39 @@ def obstacle(plan: Plan, noise_source: str = "device") -> str | None:
     if noise_source == "host":
         return "its noise is drawn inside the kernel, not on the host"
     reason = unsuited(plan.problem, plan.algorithm, plan.sizes.T, per_sample=plan.per_sample)
-    return reason or (None if plan.backend.on_host else _too_wide(plan))
-
-
-def _too_wide(plan: Plan) -> str | None:
-    """Return why a device cannot run a plan: the threads of one block hold all workers."""
+    if reason or plan.backend.on_host:
+        return reason
     from stemtheory.simulator.fused.cuda.engine import layout_of
 
-    if layout_of(plan) is not None:
-        return None
-    return f"no block of a device's threads holds K = {plan.problem.K} workers"
+    if layout_of(plan) is None:
+        return f"no block of a device's threads holds K = {plan.problem.K} workers"
+    return None
+
+
+def run_fused(
+    plan: Plan,
+    replicates: int,
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    save_every: float = 30.0,
+) -> Rows:
+    """Return the rows of all replicates; with ``checkpoint``, saved on the way and resumed from.
+
+    The file is rewritten after ``save_every`` seconds and removed when the run is complete.
+
+    Raises
+    ------
+    UsageError
+        If the problem does not compile, the file is of another run or cannot be written, or a
+        device has too little memory.
+    """
+    if plan.backend.on_host:
+        from stemtheory.simulator.fused.engine import run_on_processor
+
+        return run_on_processor(plan, replicates, threads, checkpoint, save_every)
+    from stemtheory.simulator.fused.cuda.engine import run_on_device
+
+    return run_on_device(plan, replicates, checkpoint, save_every)
 
 
 def unsuited(problem: Problem, algorithm: Algorithm, T: int, *, per_sample: bool) -> str | None:
@@ -87,11 +113,13 @@ def unsuited(problem: Problem, algorithm: Algorithm, T: int, *, per_sample: bool
 def missing() -> str | None:
     """Return why nothing can be compiled here, or None."""
     try:
-        importlib.import_module("numba")
+        numba = importlib.import_module("numba")
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
             return "numba is not installed (pip install 'stemtheory[fast]')"
         return f"numba cannot be imported ({error})"
+    if numba.config.DISABLE_JIT:
+        return "NUMBA_DISABLE_JIT is set, with which numba compiles nothing"
     return None
 
 

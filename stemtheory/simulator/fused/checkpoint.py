@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
-from stemtheory.runtime import STREAM_VERSION, UsageError, try_file, write_file
+from stemtheory.runtime import (
+    STREAM_VERSION,
+    UsageError,
+    read_npz,
+    refuse_misfits,
+    try_file,
+    write_file,
+)
 from stemtheory.simulator.array_engine import Plan
 from stemtheory.simulator.fused.recipe import Recipe
 
@@ -34,6 +40,9 @@ def identity(plan: Plan, recipe: Recipe, replicates: int) -> str:
     )  # fmt: skip
     hashed = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
     return hashed if plan.backend.on_host else hashed + plan.backend.name
+
+
+TODO = "remove it, or choose another path"
 
 
 class Saved(NamedTuple):
@@ -61,52 +70,44 @@ class Checkpoint:
         """Whether it is time to save."""
         return time.monotonic() - self.last >= self.every
 
-    def save(self, group: range, first: int, state: Any, done: Progress) -> None:
+    def save(self, group: range, first: int, state: Callable[[], Any], done: Progress) -> None:
         """Write the state before iteration ``first`` of the group, if it is time."""
         if not self.due:
             return
-        arrays = {"run": np.array(self.run), "at": np.array([group.start, first]), "state": state}
-        arrays |= {"size": np.array(len(group)), "book": done.book}
-        arrays |= {"series": done.series, "running": done.running}
+        at = {"run": self.run, "at": [group.start, first], "size": len(group), "state": state()}
+        arrays: dict[str, Any] = {**at, **vars(done)}
         write_file(self.path, lambda file: np.savez(file, **arrays))
         self.last = time.monotonic()
 
-    def restore(self, done: Progress) -> Saved | None:
+    def restore(self, done: Progress, shape: Callable[[int], tuple[int, ...]]) -> Saved | None:
         """Fill in what was measured, and return where to go on; None where nothing was saved.
+
+        ``shape`` is that of the state of so many replicates.
 
         Raises
         ------
         UsageError
             If the file is damaged or of another run.
         """
-        saved = self._read()
-        if saved is None:
+        if not self.path.exists():
             return None
-        done.book[:], done.series[:] = saved["book"], saved["series"]
-        done.running[:] = saved["running"]
-        start, first = (int(number) for number in saved["at"])
-        return Saved(range(start, start + int(saved["size"])), first, saved["state"])
+        saved = read_npz(self.path, TODO)
+        if str(saved.get("run")) != self.run:
+            raise UsageError(f"checkpoint {self.path} belongs to another run: {TODO}.")
+        counts = {"run": "", "at": [0, 0], "size": 0, "state": None}
+        refuse_misfits(self.path, saved, {**vars(done), **counts}, TODO)
+        (start, first), size = saved["at"].tolist(), int(saved["size"])
+        if first < 1 or not 0 <= start < start + size <= len(done.book):
+            raise UsageError(f"{self.path} cannot be read (there is no such group): {TODO}.")
+        state = {"state": np.broadcast_to(0.0, shape(size))}
+        refuse_misfits(self.path, {"state": saved["state"]}, state, TODO)
+        for name, array in vars(done).items():
+            array[:] = saved[name]
+        return Saved(range(start, start + size), first, saved["state"])
 
     def remove(self) -> None:
         """Remove the file: the run is complete."""
         self.path.unlink(missing_ok=True)
-
-    def _read(self) -> dict[str, Any] | None:
-        if not self.path.exists():
-            return None
-        try:
-            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-                saved = {name: data[name] for name in data.files}
-            same = str(saved["run"]) == self.run
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-            raise UsageError(
-                f"checkpoint {self.path} cannot be read ({error}): remove it, or choose another."
-            ) from error
-        if not same:
-            raise UsageError(
-                f"checkpoint {self.path} belongs to another run: remove it, or choose another path."
-            )
-        return saved
 
 
 def open_checkpoint(

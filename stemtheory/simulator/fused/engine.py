@@ -1,8 +1,4 @@
-"""Running a plan on compiled kernels: layout, tables of a segment of iterations, threads, rows.
-
-All replicates of a group advance over one segment of iterations, then over the next: step sizes
-are tabulated once a segment, and between two segments the state can be saved. A replicate's
-numbers depend on its own address alone, so threads, groups and segments change no bit of them.
+"""The kernels on a processor: layout, threads, and the machine code, compiled or loaded.
 
 Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparison.
 """
@@ -17,19 +13,19 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stemtheory.oracles import Separable
 from stemtheory.runtime import UsageError
 from stemtheory.simulator.array_engine import Plan, Rows
-from stemtheory.simulator.fused.checkpoint import Checkpoint, Saved, groups, open_checkpoint
-from stemtheory.simulator.fused.cuda.engine import run_on_device
+from stemtheory.simulator.fused.checkpoint import Saved
+from stemtheory.simulator.fused.groups import run_groups
 from stemtheory.simulator.fused.progress import Progress
-from stemtheory.simulator.fused.recipe import Recipe, make_recipe
+from stemtheory.simulator.fused.recipe import make_recipe
 from stemtheory.simulator.fused.source import load_anew, load_kernel
-from stemtheory.simulator.fused.tables import Tables, initial_tables, kind, reading, tables
+from stemtheory.simulator.fused.tables import Tables, initial_tables, kind, reading
 
 STATE_BYTES = 4 * 1024**2  # of a group of replicates: what a cache holds between two segments
 SEGMENT_WORK = 2**26  # worker-coordinate-steps of a segment: a fraction of a second
@@ -62,45 +58,57 @@ def _compiling(problem: str) -> Iterator[None]:
         raise NotCompiledError(problem, error) from error
 
 
+class HostState(NamedTuple):
+    """A group of replicates, the rows of its state, and the record of all replicates."""
+
+    group: range
+    state: Any
+    done: Progress
+
+
 class Runner:
     """A plan and its kernel, with everything in the kernel's layout and types."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(
+        self, plan: Plan, threads: int = 1, pool: ThreadPoolExecutor | None = None
+    ) -> None:
         assert isinstance(plan.problem, Separable)
         self.plan, self.recipe = plan, make_recipe(plan.problem)
-        dtype = plan.dtype.name
-        with _compiling(self.recipe.problem):
+        self.threads, self.pool = threads, pool if threads > 1 else None
+        name, dtype = self.recipe.problem, plan.dtype.name
+        with _compiling(name):
             kernel = load_kernel(self.recipe, kind(plan.algorithm), dtype)
         if not kernel.ready:
-            _announce(self.recipe.problem, dtype)
+            sys.stderr.write(
+                f"stemtheory: compiling the fused kernel of {name} in {dtype}, once (some"
+                " seconds)\n"
+            )
         self.module: Any = kernel.module
-        self.scalar = plan.dtype.type
-        K, dim = plan.problem.K, plan.problem.dim
-        self.K, self.dim = K, dim
+        scalar = plan.dtype.type
+        self.K, self.dim = K, dim = plan.problem.K, plan.problem.dim
         self.chunks: int = -(-K * dim // self.module.CAPACITY)
         self.stride: int = int(self.module.STRIDE)
-        self.rows, self.coordinates = self._arguments(self.recipe)
-        self.constants = tuple(self.scalar(value) for value in self.recipe.scalars) or (
-            self.scalar(0),
-        )
+        self.state_length: int = int(self.module.ROWS) * self.stride * self.chunks
+        self.rows, self.coordinates = self._arguments()
+        self.constants = tuple(map(scalar, self.recipe.scalars)) or (scalar(0),)
         self.key = tuple(np.uint32(word) for word in plan.key.philox_key())
         self.shape = (np.uint64(K), np.uint64(dim))
         self.span = min(plan.sizes.I, MOST_STEPS, max(8, SPAN_ELEMENTS // dim))
         self.times = plan.record.astype(np.uint64)
         self.reading = np.uint64(reading(plan.algorithm))
-        self.server_step = self.scalar(getattr(plan.algorithm, "server_step", 1.0))
+        self.server_step = scalar(getattr(plan.algorithm, "server_step", 1.0))
         self.initial = initial_tables(plan)
         self.own = threading.local()
-        with _compiling(self.recipe.problem):
+        with _compiling(name):
             self._compile()
 
     def _compile(self) -> None:
         """Have the kernel compiled or loaded: no iterations of a state of no length do it."""
         from numba.core.errors import NumbaError
 
-        eta, keep, scale, purpose, travel = (table[:0] for table in self.initial)
-        none, done = (eta, keep, scale, purpose, travel), Progress.new(1, len(self.times))
-        trial = functools.partial(self.advance, 0, aligned(0, self.plan.dtype), none, 1, done, 0)
+        none: Any = tuple(table[:0] for table in self.initial)
+        done = Progress.new(1, len(self.times))
+        trial = functools.partial(self.advance, 0, aligned(0, self.plan.dtype), none, 1, done)
         try:
             trial()
         except NumbaError:
@@ -111,45 +119,77 @@ class Runner:
             trial()
 
     @property
-    def state_length(self) -> int:
-        """Numbers in one replicate's state."""
-        rows: int = int(self.module.ROWS)
-        return rows * self.stride * self.chunks
+    def together(self) -> int:
+        """How many replicates make a group: what caches hold, as many for every thread."""
+        fit = STATE_BYTES // (self.state_length * self.plan.dtype.itemsize)
+        return self.threads * max(1, fit // self.threads)
 
-    def begin(self, replicate: int, state: Any, done: Progress, row: int) -> None:
-        """Set one replicate's state at t = 1."""
-        self.advance(replicate, state, self.initial, 0, done, row)
+    def state_shape(self, replicates: int) -> tuple[int, ...]:
+        """Return the shape of the state of so many replicates."""
+        return replicates, self.state_length
+
+    def segment(self, replicates: int) -> int:
+        """Return how many iterations a segment has: their number changes no bit of the result."""
+        size = self.K * self.dim
+        steps = max(SEGMENT_WORK // (size * replicates), REPLICATE_WORK // size, self.span)
+        return min(steps, MOST_STEPS)
+
+    def place(self, group: range, saved: Saved | None, done: Progress) -> HostState:
+        """Return a group's state at t = 1, or as it was saved."""
+        state = aligned(len(group) * self.state_length, self.plan.dtype)
+        placed = HostState(group, state.reshape(self.state_shape(len(group))), done)
+        if saved is None:
+            self.step(placed, self.initial, 0)
+        else:
+            placed.state[:] = saved.state
+        return placed
+
+    def step(self, placed: HostState, rows: Tables, first: int) -> None:
+        """Advance a group over the iterations of ``rows``, in threads of neighbours."""
+        group, state, done = placed
+
+        def run(part: range) -> None:
+            for r in part:
+                self.advance(r, state[r - group.start], rows, first, done)
+
+        if self.pool is None:
+            return run(group)
+        size = max(1, len(group) // (4 * self.threads))
+        list(self.pool.map(run, (group[i : i + size] for i in range(0, len(group), size))))
+        return None
+
+    def settle(self, placed: HostState) -> None:
+        """Do nothing: the kernels write into the record itself."""
+
+    def fetch(self, placed: HostState) -> Any:
+        """Return a group's state."""
+        return placed.state
 
     def advance(
-        self, replicate: int, state: Any, tables: Tables, first: int, done: Progress, row: int
+        self, replicate: int, state: Any, tables: Tables, first: int, done: Progress
     ) -> None:
         """Advance one replicate over the iterations of ``tables`` from ``first`` on."""
-        if self.plan.stop.is_set() or done.book[row, 3] > 0:
+        if self.plan.stop.is_set() or done.book[replicate, 3] > 0:
             return
-        noise, sums, means = self.scratch()
+        if not hasattr(self.own, "scratch"):  # this thread's: noise, sums over workers, two means
+            lengths = (max(1, self.recipe.terms) * self.stride, self.span * self.dim, 2 * self.dim)
+            self.own.scratch = tuple(aligned(n, self.plan.dtype) for n in lengths)
+        noise, sums, means = self.own.scratch
         means[: self.dim] = self.plan.start
         self.module.advance(
             state, noise, self.rows, self.coordinates, sums, means, self.constants, self.key,
             np.uint32(replicate), self.shape, np.uint64(self.plan.sizes.I), np.uint64(self.span),
             self.reading, self.server_step, np.uint64(first), tables,
-            done.book[row], self.times, done.series[row], done.running[row],
+            done.book[replicate], self.times, done.series[replicate], done.running[replicate],
         )  # fmt: skip
 
-    def scratch(self) -> tuple[Any, Any, Any]:
-        """Return this thread's room for noise, for sums over workers and for two means."""
-        if not hasattr(self.own, "scratch"):
-            lengths = (max(1, self.recipe.terms) * self.stride, self.span * self.dim, 2 * self.dim)
-            self.own.scratch = tuple(aligned(n, self.plan.dtype) for n in lengths)
-        scratch: tuple[Any, Any, Any] = self.own.scratch
-        return scratch
-
-    def _arguments(self, recipe: Recipe) -> tuple[Any, Any]:
+    def _arguments(self) -> tuple[Any, Any]:
         """Return the rows of arguments chunk by chunk, as the state lies, and per coordinate."""
-        n, C = len(recipe.rows), int(self.module.CAPACITY)
-        flat = np.zeros((max(1, n), self.chunks * C), self.plan.dtype)
-        laid = aligned(self.chunks * max(1, n) * self.stride, self.plan.dtype)
-        laid = laid.reshape(self.chunks, max(1, n), self.stride)
-        for r, row in enumerate(recipe.rows):
+        n, C = max(1, len(self.recipe.rows)), int(self.module.CAPACITY)
+        flat = np.zeros((n, self.chunks * C), self.plan.dtype)
+        laid = aligned(self.chunks * n * self.stride, self.plan.dtype)
+        laid = laid.reshape(self.chunks, n, self.stride)
+        for r, row in enumerate(self.recipe.rows):
             flat[r, : row.size] = row.ravel()
             laid[:, r, :C] = flat[r].reshape(self.chunks, C)
         return laid.ravel(), np.ascontiguousarray(flat[:, : self.dim]).ravel()
@@ -162,97 +202,14 @@ def aligned(n: int, dtype: Any) -> Any:
     return room[-room.ctypes.data % LINE :][:size].view(dtype)
 
 
-def run_fused(
-    plan: Plan,
-    replicates: int,
-    threads: int | None = None,
-    checkpoint: str | Path | None = None,
-    save_every: float = 30.0,
+def run_on_processor(
+    plan: Plan, replicates: int, threads: int | None, checkpoint: str | Path | None, every: float
 ) -> Rows:
-    """Return the rows of all replicates; with ``checkpoint``, saved on the way and resumed from.
-
-    The file is rewritten after ``save_every`` seconds and removed when the run is complete.
-
-    Raises
-    ------
-    UsageError
-        If the file is of another run, or cannot be written.
-    """
-    if not plan.backend.on_host:
-        return run_on_device(plan, replicates, checkpoint, save_every)
-    runner = Runner(plan)
+    """Return the rows of all replicates, shared by threads (default: one per core)."""
     n = min(replicates, threads or os.cpu_count() or 1)
-    done = Progress.new(replicates, len(plan.record))
-    file = open_checkpoint(checkpoint, plan, runner.recipe, replicates, save_every)
-    fit = STATE_BYTES // (runner.state_length * plan.dtype.itemsize)
-    size = n * max(1, fit // n)  # as many for every thread
     with ThreadPoolExecutor(n) as pool:
         try:
-            for group, saved in groups(replicates, size, file.restore(done) if file else None):
-                _run_group(runner, group, saved, done, pool if n > 1 else None, file)
+            return run_groups(Runner(plan, n, pool), replicates, checkpoint, every)
         except BaseException:  # a signal: the pool would wait for the rest
             plan.stop.set()
             raise
-    if file is not None and not plan.stop.is_set():
-        file.remove()
-    return done.finish(plan)
-
-
-def _run_group(
-    runner: Runner,
-    group: range,
-    saved: Saved | None,
-    done: Progress,
-    pool: ThreadPoolExecutor | None,
-    file: Checkpoint | None,
-) -> None:
-    """Advance a group over all T iterations, segment by segment."""
-    plan, T, span = runner.plan, runner.plan.sizes.T, _segment(runner, len(group))
-    state = aligned(len(group) * runner.state_length, runner.plan.dtype)
-    state = state.reshape(len(group), runner.state_length)
-    if saved is None:
-        first = 1
-        _each(pool, group, lambda r: runner.begin(r, state[r - group.start], done, r))
-    else:
-        first, state[:] = saved.first, saved.state
-    while first <= T and not plan.stop.is_set():
-        rows, t = tables(plan, first, min(span, T + 1 - first)), first
-        _each(
-            pool,
-            group,
-            lambda r, t=t, rows=rows: runner.advance(r, state[r - group.start], rows, t, done, r),
-        )
-        first += span
-        if done.lost(group).all():
-            break
-        if file is not None and not plan.stop.is_set():
-            file.save(group, min(first, T + 1), state, done)
-
-
-def _each(pool: ThreadPoolExecutor | None, group: range, work: Any) -> None:
-    """Do the work of every replicate, shared by threads in runs of neighbours."""
-    if pool is None:
-        for r in group:
-            work(r)
-        return
-    size = max(1, len(group) // (4 * pool._max_workers))
-    parts = [group[i : i + size] for i in range(0, len(group), size)]
-
-    def run(part: range) -> None:
-        for r in part:
-            work(r)
-
-    list(pool.map(run, parts))
-
-
-def _segment(runner: Runner, replicates: int) -> int:
-    """Return how many iterations a segment has: its length changes no bit of the result."""
-    size = runner.K * runner.dim
-    steps = max(SEGMENT_WORK // (size * replicates), REPLICATE_WORK // size, runner.span)
-    return min(steps, MOST_STEPS)
-
-
-def _announce(problem: str, dtype: str) -> None:
-    sys.stderr.write(
-        f"stemtheory: compiling the fused kernel of {problem} in {dtype}, once (some seconds)\n"
-    )

@@ -27,43 +27,27 @@ from typing import Any
 import numpy as np
 
 Scalar = np.float32  # or float64
-STEM = True
-SCAFFOLD = False  # FedAvg where both are false
+STEM, SCAFFOLD = True, False  # FedAvg where both are false
 TERMS = 1  # M, fields of the noise
 ARGUMENTS = 0  # rows of arguments that vary from element to element
 CAPACITY = 1024  # C
-evaluate: Any = (
-    None  # (gradient, n_1, .., n_M) at x: the family's slope, the push, the noise's fields
-)
-slope_at: Any = None  # the family's slope alone, at coordinate j
-combine: Any = None  # gradient + sum_m xi_m n_m of an evaluation
-before: Any = None  # the same of the cached one
-remember: Any = None  # caches an evaluation
-fma: Any = None  # a b + c, rounded once
-philox: Any = None
-box_muller: Any = None
-scaffold_step: Any = None  # these two where SCAFFOLD is true
-renew_variates: Any = None
-add_workers: Any = None  # these of sums
-clear: Any = None
-divide: Any = None
-add_all: Any = None
-spread_all: Any = None
-copy_worker: Any = None
-copy_mean: Any = None
-squared_norms: Any = None
+later: Any = None  # what ``source`` puts in the place of all these
+# Of the problem: (gradient, n_1, .., n_M) at x, from the family's slope, the push and the noise;
+# the slope alone, at coordinate j; gradient + sum_m xi_m n_m of an evaluation, and of the one that
+# ``remember`` cached
+evaluate = slope_at = combine = before = remember = later
+fma = philox = box_muller = later  # a b + c, rounded once; and the noise
+scaffold_step = renew_variates = later  # of ``variates``, where SCAFFOLD is true
+add_workers = clear = divide = add_all = spread_all = later  # of ``sums``
+copy_worker = copy_mean = squared_norms = later
 
 
 def compile_kernel(function: Any) -> Any:
-    """Return the function as it is; the copies compile it."""
+    """Return the function as it is; the copies compile it, or put it in place of its calls."""
     return function
 
 
-def compile_hot(function: Any) -> Any:
-    """Return the function as it is; the copies compile it in place of its calls."""
-    return function
-
-
+compile_hot = compile_kernel
 # ---- everything below this line is copied
 Size, Word = np.uint64, np.uint32
 C, STRIDE = Size(CAPACITY), Size(CAPACITY + 64)
@@ -75,7 +59,7 @@ ZERO, ONE, TWO, THREE, FOUR = Size(0), Size(1), Size(2), Size(3), Size(4)
 EIGHT, GROUP, GROUP_LESS, BLOCK, PAIR = Size(8), Size(16), Size(15), Size(64), Size(128)
 NOTHING = Scalar(0)
 YES, NO = np.bool_(True), np.bool_(False)  # literals would compile what takes them twice
-LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = Size(0), Size(1), TWO, Size(3)
+LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = ZERO, ONE, TWO, THREE  # as in READINGS
 
 
 @compile_kernel

@@ -8,12 +8,14 @@ starts from u - 1, which a signed word gives exactly, and the angle is reduced i
 from __future__ import annotations
 
 import math
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from stemtheory.runtime import MULTIPLIERS, WEYL
 from stemtheory.simulator.fused.elementary import (
+    DOUBLE,
     HALF,
     HALF_D,
     INT,
@@ -24,21 +26,17 @@ from stemtheory.simulator.fused.elementary import (
     MANTISSA_BITS_D,
     ONE,
     ONE_D,
+    SINGLE,
     TWO_D,
-    ZERO_I,
-    ZERO_L,
     D,
     F,
     compile_elementary,
-    cos_poly,
-    cos_poly_d,
     double_of_long,
     float_of_int,
     fma,
     int_of_float,
     long_of_double,
-    sin_poly,
-    sin_poly_d,
+    polynomial,
 )
 
 WORD, LONG_WORD = np.uint32, np.uint64
@@ -85,19 +83,16 @@ def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
     return WORD(c0), WORD(c1), WORD(c2), WORD(c3)
 
 
-TO_UNIT, TO_ANGLE = F(2.0**-32), F(math.pi / 2 * 2.0**-32)
-TO_MIDDLE = F(2.0**-33)
-TO_UNIT_D, TO_ANGLE_D = D(2.0**-32), D(math.pi / 2 * 2.0**-32)
-LN2 = F(math.log(2))
+TO_UNIT, TO_MIDDLE, TO_UNIT_D = F(2.0**-32), F(2.0**-33), D(2.0**-32)
+LN2, NO_POWER = F(math.log(2)), INT(0)
 ROOT_HALF = INT(0x3F3504F3)  # the bits of sqrt(1/2): mantissas lie around 1, not above it
 MANTISSA = INT(0x007FFFFF)
 ROOT_HALF_D, MANTISSA_D = LONG(0x3FE6A09E667F3BCD), LONG(0x000FFFFFFFFFFFFF)
 TWO_BITS, THIRTY_BITS, EIGHTH = WORD(2), WORD(30), WORD(1 << 29)
-ONE_W, TWO_W, ZERO_W = WORD(1), WORD(2), WORD(0)
-THIRTY_TWO_L, THIRTY_ONE_L = LONG(32), LONG(31)
-L1, L2, L3 = F(7.0376836292e-2), F(-1.1514610310e-1), F(1.1676998740e-1)
-L4, L5, L6 = F(-1.2420140846e-1), F(1.4249322787e-1), F(-1.6668057665e-1)
-L7, L8, L9 = F(2.0000714765e-1), F(-2.4999993993e-1), F(3.3333331174e-1)
+LOG = polynomial(
+    F, 7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+    -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+)  # fmt: skip
 
 
 @compile_elementary
@@ -107,27 +102,10 @@ def radius32(word: Any, factor: Any) -> Any:
     bits = INT(int_of_float(u) - ROOT_HALF)
     k = INT(bits >> MANTISSA_BITS)
     close = fma(F(INT(word)), TO_UNIT, TO_MIDDLE)  # u - 1, where the word's sign bit is set
-    f = close if k == ZERO_I else float_of_int(INT((bits & MANTISSA) + ROOT_HALF)) - ONE
+    f = close if k == NO_POWER else float_of_int(INT((bits & MANTISSA) + ROOT_HALF)) - ONE
     z = f * f
-    p = fma(fma(fma(fma(L1, f, L2), f, L3), f, L4), f, L5)
-    p = fma(fma(fma(fma(p, f, L6), f, L7), f, L8), f, L9)
-    log = fma(F(k), LN2, fma(p * f, z, fma(-HALF, z, f)))
+    log = fma(F(k), LN2, fma(LOG(f) * f, z, fma(-HALF, z, f)))
     return np.float32(math.sqrt(factor * log))  # both negative
-
-
-@compile_elementary
-def box_muller32(first: Any, second: Any, factor: Any) -> Any:
-    """Return two normals times a scale; ``factor`` is -2 scale^2."""
-    r = radius32(first, factor)
-    angle = F(INT(second << TWO_BITS)) * TO_ANGLE  # within an eighth of a turn of q quarters
-    q = WORD(second + EIGHTH) >> THIRTY_BITS
-    s, c = sin_poly(angle), cos_poly(angle)
-    odd = (q & ONE_W) != ZERO_W
-    x = s if odd else c
-    y = c if odd else s
-    x = float_of_int(INT(int_of_float(x) ^ INT(WORD((q + ONE_W) & TWO_W) << THIRTY_BITS)))
-    y = float_of_int(INT(int_of_float(y) ^ INT(WORD(q & TWO_W) << THIRTY_BITS)))
-    return r * x, r * y
 
 
 G1, G2, G3 = D(6.666666666666735130e-01), D(3.999999999940941908e-01), D(2.857142874366239149e-01)
@@ -151,19 +129,27 @@ def radius64(word: Any, factor: Any) -> Any:
     return math.sqrt(factor * log)
 
 
-@compile_elementary
-def box_muller64(first: Any, second: Any, factor: Any) -> Any:
+later: Any = None
+Float = Whole = TO_ANGLE = radius = near_sin = near_cos = flipped = later  # of one precision
+
+
+def box_muller(first: Any, second: Any, factor: Any) -> Any:
     """Return two normals times a scale; ``factor`` is -2 scale^2."""
-    r = radius64(first, factor)
-    angle = D(INT(second << TWO_BITS)) * TO_ANGLE_D
-    q = LONG(WORD(second + EIGHTH) >> THIRTY_BITS)
-    s, c = sin_poly_d(angle), cos_poly_d(angle)
-    odd = (q & LONG(1)) != ZERO_L
-    x = s if odd else c
-    y = c if odd else s
-    x = double_of_long(long_of_double(x) ^ (((q + LONG(1)) & LONG(2)) << LONG(62)))
-    y = double_of_long(long_of_double(y) ^ ((q & LONG(2)) << LONG(62)))
-    return r * x, r * y
+    r = radius(first, factor)
+    angle = Float(INT(second << TWO_BITS)) * TO_ANGLE  # within an eighth of a turn of q quarters
+    q = Whole(WORD(second + EIGHTH) >> THIRTY_BITS)
+    s, c = near_sin(angle), near_cos(angle)
+    odd = (q & Whole(1)) != Whole(0)
+    return r * flipped(s if odd else c, Whole(q + Whole(1))), r * flipped(c if odd else s, q)
 
 
-BOX_MULLER = {"float32": box_muller32, "float64": box_muller64}
+def _box_muller(kind: Any, radius: Any, precision: dict[str, Any]) -> Any:
+    own = {"Float": kind, "radius": radius, "TO_ANGLE": kind(math.pi / 2 * 2.0**-32)}
+    names = {**globals(), **precision, **own}
+    return compile_elementary(FunctionType(box_muller.__code__, names, "box_muller"))
+
+
+BOX_MULLER = {
+    "float32": _box_muller(F, radius32, SINGLE),
+    "float64": _box_muller(D, radius64, DOUBLE),
+}

@@ -19,7 +19,7 @@ from stemtheory.simulator.fused.fingerprint import fingerprint
 
 
 @dataclass(frozen=True)
-class Part:
+class KernelPart:
     """A function of (x, *arguments): ``where`` lists, per argument, ``("P", i)`` or ``("W", r)``.
 
     P are the scalars of all parts, W the rows of numbers that vary from element to element.
@@ -49,15 +49,15 @@ class Recipe:
     """The slope, the push (or None) and the fields (or None), with their arguments."""
 
     problem: str
-    slope: Part
-    push: Part | None
-    fields: Part | None
+    slope: KernelPart
+    push: KernelPart | None
+    fields: KernelPart | None
     terms: int
     scalars: tuple[float, ...]
     rows: tuple[Any, ...]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[KernelPart, ...]:
         """The parts that are there."""
         return tuple(p for p in (self.slope, self.push, self.fields) if p is not None)
 
@@ -75,7 +75,7 @@ def make_recipe(problem: Separable, to_host: Callable[[Any], Any] = np.asarray) 
     scalars: list[float] = []
     rows: list[Any] = []
 
-    def part(name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Part:
+    def part(name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> KernelPart:
         where = []
         for value in arguments:
             if np.ndim(value):
@@ -86,7 +86,7 @@ def make_recipe(problem: Separable, to_host: Callable[[Any], Any] = np.asarray) 
             else:
                 where.append(("P", len(scalars)))
                 scalars.append(float(value))
-        return Part(name, function, tuple(where))
+        return KernelPart(name, function, tuple(where))
 
     push = problem.push
     return Recipe(

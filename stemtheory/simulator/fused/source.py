@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.runtime import UsageError, philox, write_whole
-from stemtheory.simulator.fused.recipe import Part, Recipe
+from stemtheory.simulator.fused.recipe import KernelPart, Recipe
 
 CUT = "# ---- everything below this line is copied\n"
 CAPACITIES = {"float32": 1024, "float64": 512}  # elements of a chunk: its rows fit the cache
@@ -86,7 +86,7 @@ def load_kernel(recipe: Recipe, algorithm: str, dtype: str) -> Kernel:
         if key in _known:
             return Kernel(_known[key], True)
         module = _known[key] = _load(recipe, algorithm, dtype)
-    return Kernel(module, _is_ready(module))
+    return Kernel(module, bool(_kept(module, "advance-*.nbi")))
 
 
 def load_anew(recipe: Recipe, algorithm: str, dtype: str, damaged: ModuleType) -> ModuleType:
@@ -134,19 +134,16 @@ def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
         cache=cache,
     )
     parts = "\n".join(_fetch(part, dtype) for part in recipe.parts)
-    bodies = [_body("kernel.py"), _body("sums.py")]
-    if algorithm == "scaffold":
-        bodies.append(_body("variates.py"))
-    return "\n".join([header + parts, *formula(recipe), *bodies])
+    files = ["kernel.py", "sums.py", *(["variates.py"] if algorithm == "scaffold" else [])]
+    texts = [Path(__file__).with_name(name).read_text(encoding="utf-8") for name in files]
+    return "\n".join(
+        [header + parts, *formula(recipe), *(text.partition(CUT)[2] for text in texts)]
+    )
 
 
 def _plain(name: str) -> str:
     """Return a name that can stand in a file's name and in its text."""
     return re.sub(r"\W+", "_", name)
-
-
-def _body(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8").partition(CUT)[2]
 
 
 def formula(recipe: Recipe) -> Iterable[str]:
@@ -180,7 +177,7 @@ def _evaluation(recipe: Recipe) -> list[str]:
     return [*lines, f"n = {_call(recipe.fields, 'W')}", f"return force, {given}"]
 
 
-def _call(part: Part, rows: str) -> str:
+def _call(part: KernelPart, rows: str) -> str:
     """Return the call of a part at x; rows are W, per element, or V, per coordinate."""
     step = "w + np.uint64({}) * ROW" if rows == "W" else "j + np.uint64({}) * dim"
     given = [f"P[{i}]" if kind == "P" else f"{rows}[{step.format(i)}]" for kind, i in part.where]
@@ -193,7 +190,7 @@ def _function(head: str, lines: list[str]) -> Iterable[str]:
     yield from (f"    {line}" for line in lines)
 
 
-def _fetch(part: Part, dtype: str) -> str:
+def _fetch(part: KernelPart, dtype: str) -> str:
     if part.address is None:
         return f'{part.name} = compiled(given["{part.name}"], "{dtype}")'
     module, name = part.address
@@ -244,10 +241,6 @@ def _execute(text: str, recipe: Recipe) -> ModuleType:
     module.__dict__["given"] = {part.name: part.function for part in recipe.parts}
     exec(compile(text, "<fused kernel>", "exec"), module.__dict__)
     return module
-
-
-def _is_ready(module: Any) -> bool:
-    return bool(_kept(module, "advance-*.nbi"))
 
 
 def _kept(module: Any, names: str) -> list[Path]:

@@ -20,16 +20,14 @@ Tables = tuple[Any, Any, Any, Any, Any]
 
 def kind(algorithm: Algorithm) -> str:
     """Return whose kernel an algorithm runs: stem, fedavg or scaffold."""
-    if isinstance(algorithm, Stem):
-        return "stem"
-    return "scaffold" if isinstance(algorithm, Scaffold) else "fedavg"
+    return {Stem: "stem", Scaffold: "scaffold"}.get(type(algorithm), "fedavg")
 
 
 def reading(algorithm: Algorithm) -> int:
-    """Return the number of STEM's reading of the synchronisation; SCAFFOLD's option I is 1."""
-    if isinstance(algorithm, Scaffold):
-        return int(algorithm.option == "I")
-    return list(READINGS).index(getattr(algorithm, "sync", "literal"))
+    """Return the number of STEM's reading, in the order of READINGS; SCAFFOLD's option I is 1."""
+    if isinstance(algorithm, Stem):
+        return list(READINGS).index(algorithm.sync)
+    return int(isinstance(algorithm, Scaffold) and algorithm.option == "I")
 
 
 def tables(plan: Plan, first: int, n: int) -> Tables:
@@ -38,6 +36,8 @@ def tables(plan: Plan, first: int, n: int) -> Tables:
     eta = np.broadcast_to(np.asarray(plan.schedule.eta(t)), n)
     keep = 1 - np.broadcast_to(np.asarray(plan.schedule.momentum(t + 1)), n)
     factor = plan.algorithm.costs.batch_factors(first, n, plan.sizes.I)
+    # the mean of m b samples is one draw over sqrt(m b); a jump has noise of its own address, so
+    # that the other steps of a run share theirs with every reading and every m
     scale = 1 / np.sqrt(factor * plan.sizes.b)
     purpose = np.where(factor == 1, PURPOSES["steps"], PURPOSES["jump"])
     floats = (table.astype(plan.dtype) for table in (eta, keep, scale, travel(plan, first, n)))
@@ -60,7 +60,7 @@ def travel(plan: Plan, first: int, n: int) -> Any:
     if kind(plan.algorithm) != "scaffold":
         return np.ones(n)
     I = plan.sizes.I
-    begin = first - (first - 1) % I
+    begin = first - (first - 1) % I  # where the round began, which may be a segment ago
     rounds = -(-(first + n - begin) // I)
     t = np.arange(begin, begin + rounds * I, dtype=np.float64)
     eta = np.broadcast_to(np.asarray(plan.schedule.eta(t)), t.shape)

@@ -134,6 +134,30 @@ def test_another_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         run(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": np.zeros(1)}, {"at": np.array([0, 0])}, {"at": np.array([4, 2])},
+        {"size": np.array(99)}, {"book": np.zeros((1, 5))}, {"more": np.zeros(1)}, {"series": None},
+    ],
+)  # fmt: skip
+def test_a_file_that_does_not_fit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    """A row is not broadcast over a table, and there is no group beyond the replicates."""
+    path = tmp_path / "run.npz"
+    monkeypatch.setattr(engine, "MOST_STEPS", 13)
+    with monkeypatch.context() as patch:
+        kill_after(patch, 3)
+        with pytest.raises(KilledError):
+            run(path, threads=1)
+    with np.load(path) as data:
+        saved = {k: v for k, v in {**data, **change}.items() if v is not None}
+    np.savez(path, **saved)
+    with pytest.raises(UsageError, match=r"cannot be read \(.*\): remove it"):
+        run(path, threads=1)
+
+
 def test_only_the_fused_engine_saves(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="only the fused engine saves"):
         simulate(load_problem("cosine"), T=8, checkpoint=tmp_path / "run.npz")

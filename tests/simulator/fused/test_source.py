@@ -16,7 +16,7 @@ pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 from stemtheory import load_problem
 from stemtheory.simulator.fused import source
 from stemtheory.simulator.fused.fingerprint import fingerprint
-from stemtheory.simulator.fused.recipe import Part, make_recipe
+from stemtheory.simulator.fused.recipe import KernelPart, make_recipe
 
 SCRIPT = """
 from stemtheory import load_problem, simulate
@@ -115,7 +115,7 @@ def test_a_formula_that_is_typed_in_is_not_kept() -> None:
     for formula in ("weight * x", "weight * x * x * x"):
         names: dict[str, Any] = {"__name__": "__main__"}
         exec(compile(f"def slope(x, weight): return {formula}", "<stdin>", "exec"), names)
-        assert Part("slope", names["slope"], ()).address is None
+        assert KernelPart("slope", names["slope"], ()).address is None
         prints.add(fingerprint(names["slope"]))
     assert len(prints) == 2
 
@@ -130,3 +130,22 @@ def test_fingerprints_of_two_processes() -> None:
     command = [sys.executable, "-c", script]
     found = {subprocess.run(command, capture_output=True, check=True).stdout for _ in range(2)}
     assert len(found) == 1
+
+
+def test_a_compiler_that_is_switched_off_is_said(tmp_path: Path) -> None:
+    """``auto`` takes the array engine, and to insist is one sentence."""
+    script = (
+        "from stemtheory import load_problem, simulate\n"
+        "from stemtheory.simulator import fused\n"
+        "fused.AUTO_WORK = 1\n"
+        "for engine in ('auto', 'fused'):\n"
+        "    print(simulate(load_problem('quadratic'), T=4, engine=engine).settings['engine'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "STEMTHEORY_CACHE": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "array\n"
+    assert done.stderr.count("NUMBA_DISABLE_JIT is set") == 2
+    assert "engine fused cannot be used" in done.stderr.splitlines()[-1]

@@ -1,6 +1,6 @@
 """The device's kernels of a recipe, put together: which name means what, on which machine.
 
-The text is that of ``device_kernel``, ``device_rounds`` and ``device_noise``, and of the
+The text is that of ``kernel``, ``rounds`` and ``noise`` beside it, and of the
 elementwise functions of ``kernel`` and ``variates``, which the processor compiles as well. Every
 function is copied with one dictionary for its globals, in which the sizes of a layout stand, the
 problem's formula, and what a machine calls fma or a thread's index.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,15 @@ from stemtheory.simulator.fused import kernel, variates
 from stemtheory.simulator.fused.cuda import kernel as device_kernel
 from stemtheory.simulator.fused.cuda import noise as device_noise
 from stemtheory.simulator.fused.cuda import rounds as device_rounds
-from stemtheory.simulator.fused.cuda.layout import NORMALS, Layout, make_layout
+from stemtheory.simulator.fused.cuda.layout import NORMALS, ThreadLayout, make_layout
 from stemtheory.simulator.fused.recipe import Recipe
 from stemtheory.simulator.fused.source import formula
 
-SHARED = ("stem_step", "fedavg_step", "move", "refresh")  # with the processor
-SHARED_VARIATES = ("scaffold_step", "negate_gradients", "correct")
+TEXTS = (device_noise, device_rounds, device_kernel)
+SHARED = (  # with the processor
+    kernel.stem_step, kernel.fedavg_step, kernel.move, kernel.refresh,
+    variates.scaffold_step, variates.negate_gradients, variates.correct,
+)  # fmt: skip
 KERNELS = ("advance", "keep_book")
 
 
@@ -47,14 +50,14 @@ class Variant:
         """Return how many rows a state has."""
         return {"stem": 3 + recipe.terms, "scaffold": 3, "fedavg": 1}[self.algorithm]
 
-    def layout(self, recipe: Recipe, K: int, dim: int) -> Layout | None:
+    def layout(self, recipe: Recipe, K: int, dim: int) -> ThreadLayout | None:
         """Return how threads share K workers out, or None where there are too many."""
         rows = self.rows(recipe) + len(recipe.rows)
         return make_layout(K, dim, recipe.terms, rows, np.dtype(self.dtype).itemsize)
 
 
 @dataclass(frozen=True)
-class Machine:
+class TargetMachine:
     """What names mean on a machine: ``names`` outright, ``part`` for each function that is called.
 
     ``oracle`` turns a function of the problem, or ``record`` of the processor's kernel, into one.
@@ -65,21 +68,20 @@ class Machine:
     oracle: Callable[[Callable[..., Any]], Any]
 
 
-def assemble(recipe: Recipe, variant: Variant, layout: Layout, machine: Machine) -> dict[str, Any]:
+def assemble(
+    recipe: Recipe, variant: Variant, layout: ThreadLayout, machine: TargetMachine
+) -> dict[str, Any]:
     """Return the names of a kernel; those of KERNELS are functions not yet compiled."""
     names: dict[str, Any] = {}
-    for module in (kernel, variates, device_noise, device_rounds, device_kernel):
+    for module in (kernel, variates, *TEXTS):
         names |= vars(module)
     names |= _constants(recipe, variant, layout)
     names |= {"compile_part": machine.part, **machine.names}
     names |= {part.name: machine.oracle(part.function) for part in recipe.parts}
     names["record"] = machine.oracle(kernel.record)
     exec("\n".join(formula(recipe)), names)
-    functions = [getattr(kernel, name) for name in SHARED]
-    functions += [getattr(variates, name) for name in SHARED_VARIATES]
-    for module in (device_noise, device_rounds, device_kernel):
-        functions += _functions(module)
-    for function in functions:
+    own = [f for module in TEXTS for f in vars(module).values() if inspect.isfunction(f)]
+    for function in [*SHARED, *own]:
         copy = FunctionType(function.__code__, names, function.__name__)
         names[copy.__name__] = copy if copy.__name__ in KERNELS else machine.part(copy)
     algorithm = variant.algorithm
@@ -88,19 +90,13 @@ def assemble(recipe: Recipe, variant: Variant, layout: Layout, machine: Machine)
     return names
 
 
-def _functions(module: ModuleType) -> list[Any]:
-    """Return the functions that stand in a module."""
-    found = vars(module).values()
-    return [f for f in found if inspect.isfunction(f) and f.__module__ == module.__name__]
-
-
-def _run(recipe: Recipe, layout: Layout) -> int:
+def _run(recipe: Recipe, layout: ThreadLayout) -> int:
     """Return how many normals of a unit share the words of one call: 1, 2 or 4."""
     normals = layout.unit * max(1, recipe.terms)
     return next(n for n in (NORMALS, 2, 1) if normals % n == 0)
 
 
-def _constants(recipe: Recipe, variant: Variant, layout: Layout) -> dict[str, Any]:
+def _constants(recipe: Recipe, variant: Variant, layout: ThreadLayout) -> dict[str, Any]:
     """Return the constants of the text: sizes as Size, lengths of arrays as int."""
     terms, stride, arguments = max(1, recipe.terms), layout.elements, len(recipe.rows)
     rows, run, parts = variant.rows(recipe), _run(recipe, layout), layout.across * layout.threads

@@ -25,8 +25,8 @@ import numpy as np
 from numba import types
 
 from stemtheory.runtime import UsageError
-from stemtheory.simulator.fused.cuda.build import Machine, Variant, assemble
-from stemtheory.simulator.fused.cuda.layout import Layout
+from stemtheory.simulator.fused.cuda.build import TargetMachine, Variant, assemble
+from stemtheory.simulator.fused.cuda.layout import ThreadLayout
 from stemtheory.simulator.fused.elementary import OWN, fma
 from stemtheory.simulator.fused.normals import BOX_MULLER
 from stemtheory.simulator.fused.recipe import Recipe
@@ -54,7 +54,7 @@ class CudaKernels:
     They are compiled for the device that they are first launched on, and serve no other.
     """
 
-    layout: Layout
+    layout: ThreadLayout
     cupy: Any
     advancing: Any
     booking: Any
@@ -82,7 +82,7 @@ class CudaKernels:
             kernel[blocks, threads, stream](*given)
 
 
-def load_kernels(recipe: Recipe, variant: Variant, layout: Layout, cupy: Any) -> CudaKernels:
+def load_kernels(recipe: Recipe, variant: Variant, layout: ThreadLayout, cupy: Any) -> CudaKernels:
     """Return the kernels, which are compiled when they are first launched, for CuPy's device then.
 
     Raises
@@ -98,14 +98,14 @@ def load_kernels(recipe: Recipe, variant: Variant, layout: Layout, cupy: Any) ->
     return CudaKernels(layout, cupy, advancing, booking)
 
 
-def machine(dtype: str) -> Machine:
+def machine(dtype: str) -> TargetMachine:
     """Return what the kernel's names mean on a CUDA device."""
     box_muller = _copied(BOX_MULLER[dtype], dtype)
     names = {"cuda": _cuda(), "fma": fma, "box_muller": box_muller}
-    return Machine(names, inlined, functools.cache(lambda f: device_function(f, dtype)))
+    return TargetMachine(names, inlined, functools.cache(lambda f: device_function(f, dtype)))
 
 
-def ptx(recipe: Recipe, variant: Variant, layout: Layout, kernel: str = "advance") -> str:
+def ptx(recipe: Recipe, variant: Variant, layout: ThreadLayout, kernel: str = "advance") -> str:
     """Return the PTX of one of the kernels.
 
     Raises
@@ -170,7 +170,7 @@ def _cuda() -> Any:
 
 
 @functools.cache
-def _machine_without_device(dtype: str) -> Machine:
+def _machine_without_device(dtype: str) -> TargetMachine:
     """Return a machine of its own for PTX: what it has compiled once serves all problems."""
     return machine(dtype)
 

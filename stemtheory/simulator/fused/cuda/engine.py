@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from stemtheory.oracles import Separable
 from stemtheory.runtime import Backend, UsageError, is_out_of_memory
 from stemtheory.simulator.array_engine import Plan, Rows
-from stemtheory.simulator.fused.checkpoint import Checkpoint, Saved, groups, open_checkpoint
+from stemtheory.simulator.fused.checkpoint import Saved
 from stemtheory.simulator.fused.cuda.build import Variant
-from stemtheory.simulator.fused.cuda.layout import Layout
+from stemtheory.simulator.fused.cuda.layout import ThreadLayout
+from stemtheory.simulator.fused.groups import run_groups
 from stemtheory.simulator.fused.progress import Progress
 from stemtheory.simulator.fused.recipe import Recipe, make_recipe
-from stemtheory.simulator.fused.tables import Tables, initial_tables, kind, reading, tables
+from stemtheory.simulator.fused.tables import Tables, initial_tables, kind, reading
 
 if TYPE_CHECKING:
     from stemtheory.simulator.fused.cuda.device import Kernels
@@ -34,6 +35,15 @@ NORM_BYTES = 64 * 1024**2  # of what one launch measures
 LAUNCH_WORK = 2**31  # worker-coordinate-steps of a launch: a signal waits for its end
 MOST_STEPS = 2**16
 _kernels: dict[Any, Any] = {}
+
+
+class DeviceState(NamedTuple):
+    """A group of replicates, its state and its part of the record here, and the whole record."""
+
+    group: range
+    state: Any
+    mine: Progress
+    done: Progress
 
 
 class DeviceRunner:
@@ -63,14 +73,59 @@ class DeviceRunner:
         """Return the array on the host; the device has then done all that came before."""
         return self.plan.backend.to_host(array)
 
+    def state_shape(self, replicates: int) -> tuple[int, ...]:
+        """Return the shape of the state of so many replicates: (replicates, rows, K dim), flat."""
+        return (replicates * self.rows * self.plan.start.size * self.plan.problem.K,)
+
     def start(self, replicates: int) -> Any:
-        """Return the state at t = 0, on the host: (replicates, rows, K dim) in one line."""
+        """Return the state at t = 0, on the host."""
         plan = self.plan
-        state = np.zeros((replicates, self.rows, plan.start.size * plan.problem.K), plan.dtype)
+        state = np.zeros(self.state_shape(replicates), plan.dtype).reshape(
+            replicates, self.rows, -1
+        )
         state[:, 0] = np.tile(plan.start, plan.problem.K)
         if self.variant.algorithm == "scaffold":
             state[:, 2] = state[:, 0]  # the row of the server's x
         return state.ravel()
+
+    @property
+    def together(self) -> int:
+        """How many replicates make a group."""
+        return max(1, STATE_BYTES // int(self.start(1).nbytes))
+
+    def segment(self, replicates: int) -> int:
+        """Return how many iterations a launch has: their number changes no bit of the result."""
+        plan, blocks = self.plan, replicates * self.layout.tiles
+        work = plan.problem.K * plan.problem.dim * replicates
+        fit = NORM_BYTES // (blocks * plan.dtype.itemsize)
+        return max(1, min(MOST_STEPS, LAUNCH_WORK // work, fit))
+
+    def place(self, group: range, saved: Saved | None, done: Progress) -> DeviceState:
+        """Return a group's state at t = 1, or as it was saved, and its part of the record."""
+        state = self.put(self.start(len(group)) if saved is None else saved.state)
+        part = slice(group.start, group.stop)
+        mine = Progress(*(self.put(x[part]) for x in (done.book, done.series, done.running)))
+        if saved is None and self.variant.algorithm == "stem":
+            self.advance(state, initial_tables(self.plan), 0, group)
+        return DeviceState(group, state, mine, done)
+
+    def step(self, placed: DeviceState, rows: Tables, first: int) -> None:
+        """Advance a group over the iterations of ``rows`` and book their norms."""
+        group, state, mine, done = placed
+        squares = self.advance(state, rows, first, group)
+        self.book(squares, len(rows[0]), first, mine)
+        done.book[group.start : group.stop] = self.get(mine.book)
+
+    def settle(self, placed: DeviceState) -> None:
+        """Bring home all that was measured."""
+        part, mine, done = slice(placed.group.start, placed.group.stop), placed.mine, placed.done
+        done.book[part], done.series[part], done.running[part] = (
+            self.get(x) for x in (mine.book, mine.series, mine.running)
+        )
+
+    def fetch(self, placed: DeviceState) -> Any:
+        """Return a group's state, on the host."""
+        return self.get(placed.state)
 
     def advance(self, state: Any, rows: Tables, first: int, group: range) -> Any:
         """Advance a group over the iterations of ``rows``; return their norms by tile."""
@@ -99,97 +154,35 @@ def variant_of(plan: Plan) -> Variant:
     return Variant(kind(plan.algorithm), reading(plan.algorithm), plan.dtype.name)
 
 
-def layout_of(plan: Plan) -> Layout | None:
+def layout_of(plan: Plan) -> ThreadLayout | None:
     """Return how a device's threads share the workers out, or None where there are too many."""
     assert isinstance(plan.problem, Separable)
     recipe = make_recipe(plan.problem, plan.backend.to_host)
     return variant_of(plan).layout(recipe, plan.problem.K, plan.problem.dim)
 
 
-def run_on_device(
-    plan: Plan,
-    replicates: int,
-    checkpoint: str | Path | None = None,
-    save_every: float = 30.0,
-) -> Rows:
-    """Return the rows of all replicates; with ``checkpoint``, saved on the way and resumed from.
-
-    The file is rewritten after ``save_every`` seconds and removed when the run is complete.
+def run_on_device(plan: Plan, replicates: int, checkpoint: str | Path | None, every: float) -> Rows:
+    """Return the rows of all replicates.
 
     Raises
     ------
     UsageError
-        If the file is of another run or cannot be written, or the device has too little memory.
+        If the device has too little memory.
     """
-    runner, done = DeviceRunner(plan), Progress.new(replicates, len(plan.record))
-    file = open_checkpoint(checkpoint, plan, runner.recipe, replicates, save_every)
-    size = max(1, STATE_BYTES // runner.start(1).nbytes)
-    for group, saved in groups(replicates, size, file.restore(done) if file else None):
-        try:
-            _run_group(runner, group, saved, done, file)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            raise UsageError(
-                f"{len(group)} replicates of K = {plan.problem.K} workers in dim ="
-                f" {plan.problem.dim} do not fit into the memory of {plan.backend.device}:"
-                " lower K or dim, use float32, or use engine array."
-            ) from None
-    if file is not None and not plan.stop.is_set():
-        file.remove()
-    return done.finish(plan)
+    runner = DeviceRunner(plan)
+    try:
+        return run_groups(runner, replicates, checkpoint, every)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise UsageError(
+            f"{min(runner.together, replicates)} replicates of K = {plan.problem.K} workers in"
+            f" dim = {plan.problem.dim} do not fit into the memory of {plan.backend.device}:"
+            " lower K or dim, use float32, or use engine array."
+        ) from None
 
 
-def _run_group(
-    runner: DeviceRunner,
-    group: range,
-    saved: Saved | None,
-    done: Progress,
-    file: Checkpoint | None,
-) -> None:
-    """Advance a group over all T iterations, segment by segment."""
-    plan, T, span = runner.plan, runner.plan.sizes.T, _segment(runner, len(group))
-    first, host = (1, runner.start(len(group))) if saved is None else (saved.first, saved.state)
-    state, mine = runner.put(host), _sent(runner, done, group)
-    if saved is None and runner.variant.algorithm == "stem":
-        runner.advance(state, initial_tables(plan), 0, group)
-    while first <= T and not plan.stop.is_set():
-        rows = tables(plan, first, min(span, T + 1 - first))
-        squares = runner.advance(state, rows, first, group)
-        runner.book(squares, len(rows[0]), first, mine)
-        first += span
-        done.book[group.start : group.stop] = runner.get(mine.book)
-        if done.lost(group).all():
-            break
-        if file is not None and file.due and not plan.stop.is_set():
-            _fetch(runner, mine, done, group)
-            file.save(group, min(first, T + 1), runner.get(state), done)
-    _fetch(runner, mine, done, group)
-
-
-def _sent(runner: DeviceRunner, done: Progress, group: range) -> Progress:
-    """Return a group's part of the record, on the device."""
-    part = slice(group.start, group.stop)
-    return Progress(*(runner.put(x[part]) for x in (done.book, done.series, done.running)))
-
-
-def _fetch(runner: DeviceRunner, mine: Progress, done: Progress, group: range) -> None:
-    """Fill in a group's part of the record from the device."""
-    part = slice(group.start, group.stop)
-    done.book[part], done.series[part], done.running[part] = (
-        runner.get(x) for x in (mine.book, mine.series, mine.running)
-    )
-
-
-def _segment(runner: DeviceRunner, replicates: int) -> int:
-    """Return how many iterations a launch has: their number changes no bit of the result."""
-    plan, blocks = runner.plan, replicates * runner.layout.tiles
-    work = plan.problem.K * plan.problem.dim * replicates
-    fit = NORM_BYTES // (blocks * plan.dtype.itemsize)
-    return max(1, min(MOST_STEPS, LAUNCH_WORK // work, fit))
-
-
-def _load(recipe: Recipe, variant: Variant, layout: Layout, plan: Plan) -> Kernels:
+def _load(recipe: Recipe, variant: Variant, layout: ThreadLayout, plan: Plan) -> Kernels:
     """Return the kernels, compiled once in a process and device for all dials of a problem."""
     from stemtheory.simulator.fused.cuda import device
 

@@ -1,7 +1,7 @@
 """The kernel on a device: many iterations of one replicate's tile of coordinates, in one launch.
 
 Coordinates do not interact, so a block of threads owns some of them outright and meets no other
-block. Its threads stand in J columns and L lanes; a thread owns PER units (``device_layout``) of
+block. Its threads stand in J columns and L lanes; a thread owns PER units (``layout``) of
 its column, numbers lane, lane + L, .. The rows of their elements lie STRIDE apart, as in a chunk
 of the processor's kernel, whose elementwise functions are used as they are; loops have constant
 lengths, so that a compiler unrolls them and the rows are registers.
@@ -11,7 +11,7 @@ read it, and the parts are added in the order of the lanes, so that bits never c
 take turns: who fills one again has met all others since they read it, and one ``syncthreads`` a
 mean is enough. Elements beyond the last worker or coordinate are computed and count nowhere.
 
-The names above the line are given a meaning by ``device_build``.
+The names above the line are given a meaning by ``build``.
 
 Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparison.
 """
@@ -29,13 +29,9 @@ PARTS = ONE  # numbers in one buffer of sums
 OWN = ROW_OWN = NOISE = PART_MEANS = ALL_PARTS = NORMS = 1  # lengths of arrays
 STRETCH = Size(16)  # iterations whose norms wait to be added over the columns
 AVERAGE_FIRST = AVERAGE_BOTH = False
-cuda: Any = None
-fma: Any = None
-slope_at: Any = None
-move: Any = None
-record: Any = None
-local_step: Any = None
-close_round: Any = None  # close_stem, close_fedavg or close_scaffold
+later: Any = None
+cuda = fma = slope_at = move = record = local_step = later
+close_round = later  # close_stem, close_fedavg or close_scaffold
 # ---- everything below this line is what the kernel calls
 
 

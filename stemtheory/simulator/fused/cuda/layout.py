@@ -33,7 +33,7 @@ MOST_WORDS = 64  # registers for a thread's rows; the arithmetic takes about a h
 
 
 @dataclass(frozen=True)
-class Layout:
+class ThreadLayout:
     """A block of J columns and L lanes, whose threads own ``per`` units each."""
 
     J: int
@@ -65,7 +65,7 @@ class Layout:
         return -(-self.columns // self.J)
 
 
-def make_layout(K: int, dim: int, terms: int, rows: int, itemsize: int) -> Layout | None:
+def make_layout(K: int, dim: int, terms: int, rows: int, itemsize: int) -> ThreadLayout | None:
     """Return the cheapest layout, or None where K workers are too many for a block.
 
     ``rows`` are the numbers that a thread keeps of every element, of so many bytes each.
@@ -83,11 +83,11 @@ def make_layout(K: int, dim: int, terms: int, rows: int, itemsize: int) -> Layou
     L = -(-unit.workers // per)
     most = max(1, min(MOST_COLUMNS, USUAL_THREADS // L))
     J = -(-unit.columns // -(-unit.columns // most))  # as many for every block
-    return Layout(J, L, per, unit.across, unit.down, unit.spread, unit.columns)
+    return ThreadLayout(J, L, per, unit.across, unit.down, unit.spread, unit.columns)
 
 
 @dataclass(frozen=True)
-class _Unit:
+class _UnitShape:
     """A shape of units: how many lie below each other (``workers``) and beside (``columns``)."""
 
     across: int
@@ -106,11 +106,11 @@ class _Unit:
         return self.workers * self.columns * (1 + self.size)
 
 
-def _units(K: int, dim: int, terms: int) -> Iterator[_Unit]:
+def _units(K: int, dim: int, terms: int) -> Iterator[_UnitShape]:
     sizes = [u for u in (1, 2, 4) if u == 1 or NORMALS % (u * max(1, terms)) == 0]
     for u in sizes:
         if u == 1 or dim % (GROUP * u) == 0:
-            yield _Unit(u, 1, 1, K, dim // u)
+            yield _UnitShape(u, 1, 1, K, dim // u)
         if u > 1 and GROUP % dim == 0:
             spread = GROUP // dim
-            yield _Unit(1, u, spread, spread * -(-K // (spread * u)), dim)
+            yield _UnitShape(1, u, spread, spread * -(-K // (spread * u)), dim)

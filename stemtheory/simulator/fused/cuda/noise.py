@@ -3,7 +3,7 @@
 A unit's normals are numbers q = i M + m, element i and field m, and lie in the groups of sixteen
 that follow the unit's first one. RUN of them, 1, 2 or 4, share the words of one call.
 
-The names above the line are given a meaning by ``device_build``.
+The names above the line are given a meaning by ``build``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ ZERO, ONE, TWO, THREE, FOUR, GROUP = Size(0), Size(1), Size(2), Size(3), Size(4)
 M0, M1, W0, W1 = (Long(word) for word in (*MULTIPLIERS, *WEYL))
 HALF_WORD = Long(32)
 M = RUN = DRAWS = STRIDE = ONE
-box_muller: Any = None
-draw_run: Any = None  # draw_four, draw_two or draw_one
-worker: Any = None
-coordinate: Any = None
+later: Any = None
+box_muller = worker = coordinate = later
+draw_run = later  # draw_four, draw_two or draw_one
 # ---- everything below this line is what the kernel calls
 
 

@@ -3,7 +3,7 @@
 The recursions themselves are the processor's, element by element: ``kernel`` and ``variates``.
 Here they are told which of a thread's elements to take, and what is averaged between them.
 
-The names above the line are given a meaning by ``device_build``.
+The names above the line are given a meaning by ``build``.
 
 Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Table: Comparison.
 """
@@ -18,17 +18,10 @@ Size, Scalar = np.uint64, np.float32
 ZERO, NOTHING = Size(0), Scalar(0)
 L = PER = U = ACROSS = STRIDE = D = SHIFT = SERVER = Size(1)
 AVERAGE_FIRST = OVERWRITE = AVERAGE_BOTH = FULL = False  # STEM's readings, SCAFFOLD's option I
-stem_step: Any = None
-fedavg_step: Any = None
-scaffold_step: Any = None
-refresh: Any = None
-correct: Any = None
-negate_gradients: Any = None
-fma: Any = None
-average: Any = None
-hand_out: Any = None
-draw: Any = None
-step_unit: Any = None  # step_stem, step_fedavg or step_scaffold
+later: Any = None
+stem_step = fedavg_step = scaffold_step = refresh = correct = negate_gradients = later
+fma = average = hand_out = draw = later
+step_unit = later  # step_stem, step_fedavg or step_scaffold
 # ---- everything below this line is what the kernel calls
 
 

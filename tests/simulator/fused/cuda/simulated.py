@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from stemtheory.runtime.philox import box_muller
-from stemtheory.simulator.fused.cuda.build import Machine, Variant, assemble
-from stemtheory.simulator.fused.cuda.layout import Layout
+from stemtheory.simulator.fused.cuda.build import TargetMachine, Variant, assemble
+from stemtheory.simulator.fused.cuda.layout import ThreadLayout
 from stemtheory.simulator.fused.recipe import Recipe
 from tests.helpers.fake_device import DeviceArray
 
@@ -167,7 +167,7 @@ class Cuda:
             self.block.run(kernel, arguments)
 
 
-def simulated_machine(dtype: str, cuda: Any) -> Machine:
+def simulated_machine(dtype: str, cuda: Any) -> TargetMachine:
     """Return what the kernel's names mean to Python."""
     scalar: Any = getattr(np, dtype)
 
@@ -183,14 +183,14 @@ def simulated_machine(dtype: str, cuda: Any) -> Machine:
     def same(function: Callable[..., Any]) -> Any:
         return function
 
-    return Machine({"cuda": cuda, "fma": fma, "box_muller": scaled}, same, same)
+    return TargetMachine({"cuda": cuda, "fma": fma, "box_muller": scaled}, same, same)
 
 
 @dataclass
 class SimulatedKernels:
     """The two kernels in Python, on the arrays of a fake device."""
 
-    layout: Layout
+    layout: ThreadLayout
     names: dict[str, Any]
     launches: int = 0
 
@@ -209,7 +209,7 @@ class SimulatedKernels:
 
 
 def simulated_kernels(
-    recipe: Recipe, variant: Variant, layout: Layout, xp: Any = None
+    recipe: Recipe, variant: Variant, layout: ThreadLayout, xp: Any = None
 ) -> SimulatedKernels:
     """Return the kernels of a recipe, to take the place of a device's."""
     machine = simulated_machine(variant.dtype, Cuda())

@@ -21,8 +21,8 @@ from stemtheory.algorithms.stem import READINGS
 from stemtheory.runtime.philox import normals
 from stemtheory.simulator.fused.cuda import device
 from stemtheory.simulator.fused.cuda import engine as device_engine
-from stemtheory.simulator.fused.cuda.build import Machine, Variant, assemble
-from stemtheory.simulator.fused.cuda.layout import Layout
+from stemtheory.simulator.fused.cuda.build import TargetMachine, Variant, assemble
+from stemtheory.simulator.fused.cuda.layout import ThreadLayout
 from stemtheory.simulator.fused.elementary import OPTIONS, fma
 from stemtheory.simulator.fused.normals import BOX_MULLER
 from stemtheory.simulator.fused.recipe import make_recipe
@@ -32,12 +32,12 @@ KEY, T, REPLICATE, PURPOSE, B = (0x12345678, 0x9ABCDEF0), 70_001, 13, 1, 4.0
 ERRORS = {"float64": 1e-14, "float32": 1e-6}
 
 
-def drawn(noise: str, layout: Layout, K: int, dim: int, dtype: str) -> Any:
+def drawn(noise: str, layout: ThreadLayout, K: int, dim: int, dtype: str) -> Any:
     """Return what the units of a layout draw, shape (M, K, dim), and how often each element is."""
     recipe = replace(make_recipe(load_problem("cosine", K=K, dim=dim, noise=noise)), rows=())  # type: ignore[arg-type]
     names = {"cuda": None, "fma": fma, "box_muller": BOX_MULLER[dtype]}
     compiled = njit(**OPTIONS)
-    machine = Machine(names, compiled, compiled)
+    machine = TargetMachine(names, compiled, compiled)
     text = assemble(recipe, Variant("fedavg", 0, dtype), layout, machine)
     draw, worker, coordinate = text["draw"], text["worker"], text["coordinate"]
     M, U = recipe.terms, layout.unit
@@ -60,17 +60,17 @@ def drawn(noise: str, layout: Layout, K: int, dim: int, dtype: str) -> Any:
 @pytest.mark.parametrize(
     ("noise", "shape", "layout", "dtype"),
     [
-        ("modulated", (3, 64), Layout(16, 3, 1, 4, 1, 1, 16), "float32"),
-        ("modulated", (3, 32), Layout(16, 2, 2, 2, 1, 1, 16), "float64"),
-        ("modulated", (9, 8), Layout(8, 4, 1, 1, 4, 2, 8), "float64"),
-        ("modulated", (5, 3), Layout(3, 5, 1, 1, 1, 1, 3), "float32"),
-        ("phase", (3, 32), Layout(16, 3, 1, 2, 1, 1, 16), "float64"),
-        ("phase", (5, 4), Layout(4, 8, 1, 1, 2, 4, 4), "float32"),
-        ("phase", (5, 5), Layout(5, 5, 1, 1, 1, 1, 5), "float64"),
+        ("modulated", (3, 64), ThreadLayout(16, 3, 1, 4, 1, 1, 16), "float32"),
+        ("modulated", (3, 32), ThreadLayout(16, 2, 2, 2, 1, 1, 16), "float64"),
+        ("modulated", (9, 8), ThreadLayout(8, 4, 1, 1, 4, 2, 8), "float64"),
+        ("modulated", (5, 3), ThreadLayout(3, 5, 1, 1, 1, 1, 3), "float32"),
+        ("phase", (3, 32), ThreadLayout(16, 3, 1, 2, 1, 1, 16), "float64"),
+        ("phase", (5, 4), ThreadLayout(4, 8, 1, 1, 2, 4, 4), "float32"),
+        ("phase", (5, 5), ThreadLayout(5, 5, 1, 1, 1, 1, 5), "float64"),
     ],
 )
 def test_every_shape_of_unit_draws_the_numbers_of_the_array_engine(
-    noise: str, shape: tuple[int, int], layout: Layout, dtype: str
+    noise: str, shape: tuple[int, int], layout: ThreadLayout, dtype: str
 ) -> None:
     K, dim = shape
     found, seen = drawn(noise, layout, K, dim, dtype)
@@ -142,7 +142,7 @@ def test_launches_take_arrays_of_cupy_on_its_stream(monkeypatch: pytest.MonkeyPa
     )
     monkeypatch.setattr(device, "_cuda", lambda: numba_cuda)
     array, scalar = SimpleNamespace(__cuda_array_interface__={}), np.float32(2)
-    layout = Layout(4, 3, 1, 1, 1, 1, 4)
+    layout = ThreadLayout(4, 3, 1, 1, 1, 1, 4)
     for card, pointer, stream in ((0, 0, 0), (1, 7, ("stream", 7))):
         cupy = cupy_on(card, pointer)
         advancing, booking = Recorder(cards), Recorder(cards)

@@ -312,8 +312,8 @@ def test_the_comparison_script_keeps_the_rest_when_kernels_fail(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: str | None
 ) -> None:
     row, card = {"dtype": "float64", "difference": 0.0}, fake_backend(Device())
-    monkeypatch.setattr("stemtheory.runtime.backend.unavailable", lambda: None)
-    monkeypatch.setattr("stemtheory.runtime.backend.resolve", lambda name: card)
+    monkeypatch.setattr("stemtheory.runtime.unavailable", lambda: None)
+    monkeypatch.setattr("stemtheory.runtime.resolve", lambda name: card)
     monkeypatch.setattr(fused, "missing_for_device", lambda: None)
     monkeypatch.setattr(fused, "missing", lambda: None)
     monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--folder", str(tmp_path), "--no-tests"])

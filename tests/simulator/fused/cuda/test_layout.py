@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem
-from stemtheory.simulator.fused.cuda.layout import MOST_COLUMNS, MOST_THREADS, Layout, make_layout
+from stemtheory.simulator.fused.cuda.layout import (
+    MOST_COLUMNS,
+    MOST_THREADS,
+    ThreadLayout,
+    make_layout,
+)
 from stemtheory.simulator.fused.recipe import Recipe, make_recipe
 from tests.simulator.fused.cuda.simulated import simulated_kernels
 from tests.simulator.fused.cuda.test_engine import variant
@@ -85,7 +90,7 @@ def test_units_share_what_is_drawn(
     K: int, dim: int, terms: int, expected: tuple[int, int, int]
 ) -> None:
     layout = make_layout(K, dim, terms, 5, 4)
-    assert isinstance(layout, Layout)
+    assert isinstance(layout, ThreadLayout)
     assert (layout.across, layout.down, layout.spread) == expected
 
 

@@ -30,8 +30,8 @@ from stemtheory.simulator import fused
 from stemtheory.simulator.fused.cuda import engine as device_engine
 from stemtheory.simulator.fused.cuda.build import KERNELS, Variant
 from stemtheory.simulator.fused.cuda.device import CAPABILITY, ptx
-from stemtheory.simulator.fused.cuda.layout import Layout
-from stemtheory.simulator.fused.recipe import Part, Recipe, make_recipe
+from stemtheory.simulator.fused.cuda.layout import ThreadLayout
+from stemtheory.simulator.fused.recipe import KernelPart, Recipe, make_recipe
 from tests.helpers.fake_device import Device, DeviceArray, fake_backend
 from tests.helpers.ptx_machine import PtxKernel, UnknownInstructionError
 from tests.simulator.fused.cuda.simulated import RaceError
@@ -189,7 +189,7 @@ def _widened(x: Any, weight: Any) -> Any:
 def _mutant(slope: Callable[..., Any]) -> Recipe:
     """Return a quadratic without a push that has another slope."""
     recipe = recipe_of("quadratic", zeta=0, heterogeneity="none")
-    return replace(recipe, slope=Part("slope", slope, recipe.slope.where))
+    return replace(recipe, slope=KernelPart("slope", slope, recipe.slope.where))
 
 
 SINGLE, DOUBLE = (Variant("fedavg", 0, dtype) for dtype in ("float32", "float64"))
@@ -245,7 +245,7 @@ class PtxKernels:
     """The two kernels of a device, whose PTX is run in Python on the arrays of a fake device."""
 
     def __init__(
-        self, recipe: Recipe, variant: Variant, layout: Layout,
+        self, recipe: Recipe, variant: Variant, layout: ThreadLayout,
         change: Callable[[str], str] = str,
     ) -> None:  # fmt: skip
         self.size = (layout.J, layout.L)
@@ -269,7 +269,7 @@ def executed(
     """Return a run on PTX and one of the array engine, on identical noise."""
     change = more.pop("change", str)
 
-    def load(recipe: Recipe, variant: Variant, layout: Layout, plan: Any) -> PtxKernels:
+    def load(recipe: Recipe, variant: Variant, layout: ThreadLayout, plan: Any) -> PtxKernels:
         return PtxKernels(recipe, variant, layout, change)
 
     monkeypatch.setattr(device_engine, "_load", load)
@@ -332,7 +332,7 @@ def test_every_meeting_in_ptx_is_needed(monkeypatch: pytest.MonkeyPatch) -> None
     compile_ptx, texts = ptx, dict[str, str]()
 
     def compiled_once(
-        recipe: Recipe, variant: Variant, layout: Layout, kernel: str = "advance"
+        recipe: Recipe, variant: Variant, layout: ThreadLayout, kernel: str = "advance"
     ) -> str:
         if kernel not in texts:
             texts[kernel] = compile_ptx(recipe, variant, layout, kernel)
