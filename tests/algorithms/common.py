@@ -13,6 +13,21 @@ from stemtheory.simulator.stepwise import Visit, gaussian_draw, walk
 
 NAMED = ("stem", "fedavg", "fed-stem", "minibatch-stem", "storm", "minibatch-sgd")
 SYSTEMS = sorted(set(ALGORITHMS) - set(NAMED))
+HALF = {"participation": 0.5}
+OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {}) for name in SYSTEMS},
+    "scaffold I": ("scaffold", {"option": "I"}),
+    "scaffold half": ("scaffold", HALF),
+    "fedavg half": ("fedavg", HALF),
+    "mime half": ("mime", HALF),
+    "mimemvr half": ("mimemvr", HALF),
+    "mimemvr nearly all": ("mimemvr", {"participation": 0.9}),
+    "fedglomo half, sparse": ("fedglomo", HALF | {"compression": "sparsify"}),
+    "fedglomo quantised": ("fedglomo", {"compression": "quantise"}),
+    "fedpd II": ("fedpd", {"oracle": "II", "refresh": 2}),
+    "fedpd coin": ("fedpd", {"skip": 0.4}),
+    "spider reach": ("spider", {"reach": 0.05, "period": 5}),
+}
 bar = mean_over_workers
 
 

@@ -10,32 +10,12 @@ import pytest
 import stemtheory.simulator.array_engine as engine
 from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.algorithms.base import System
 from stemtheory.algorithms.participation import weights
 from stemtheory.bounds.table1 import table1_exponents
 from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.streams import NoiseKey
-from stemtheory.schedules.by_name import Constant
-from stemtheory.simulator.stepwise import walk
 from stemtheory.simulator.trace import Trace
-from tests.algorithms.common import SYSTEMS, gap
+from tests.algorithms.common import HALF, OPTIONS, SYSTEMS, gap
 from tests.helpers.fake_device import MISSING, Device, fake_backend
-
-HALF = {"participation": 0.5}
-OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {}) for name in SYSTEMS},
-    "scaffold I": ("scaffold", {"option": "I"}),
-    "scaffold half": ("scaffold", HALF),
-    "fedavg half": ("fedavg", HALF),
-    "mime half": ("mime", HALF),
-    "mimemvr half": ("mimemvr", HALF),
-    "mimemvr nearly all": ("mimemvr", {"participation": 0.9}),
-    "fedglomo half, sparse": ("fedglomo", HALF | {"compression": "sparsify"}),
-    "fedglomo quantised": ("fedglomo", {"compression": "quantise"}),
-    "fedpd II": ("fedpd", {"oracle": "II", "refresh": 2}),
-    "fedpd coin": ("fedpd", {"skip": 0.4}),
-    "spider reach": ("spider", {"reach": 0.05, "period": 5}),
-}
 
 
 def measure(variant: str, problem: Any, **more: Any) -> Trace:
@@ -74,34 +54,6 @@ def test_grouping_changes_no_bit(variant: str, monkeypatch: pytest.MonkeyPatch) 
     same(plain, measure(variant, problem, replicates=27, backend="numpy", engine="array"))
     few = measure(variant, problem, replicates=5, backend="numpy", engine="array")
     np.testing.assert_array_equal(few.grad_sq, plain.grad_sq[:5])
-
-
-@pytest.mark.parametrize(
-    "variant", [v for v, (_, o) in OPTIONS.items() if "participation" not in o]
-)
-def test_engine_equals_the_walk(variant: str) -> None:
-    """The fast loop and the open one give the same numbers on the same noise."""
-    name, options = OPTIONS[variant]
-    algorithm = ALGORITHMS[name].make(options=options)
-    assert isinstance(algorithm, System)
-    if algorithm.chances or name == "spider":  # their other streams are not the walk's
-        return
-    problem = load_problem("cosine", K=4, dim=2)
-    trace = measure(variant, problem, replicates=8, backend="numpy", engine="array")
-    key = NoiseKey(0, 2, 4, 12, 2.0, 4)
-    stream = np.random.Generator(np.random.SFC64(key.seed_sequence(0, "steps")))
-
-    def draw(t: int, samples: float) -> Any:
-        if t == 0:
-            return None
-        return problem.draw(stream, (1, 8), samples, np.dtype(np.float64))[0]
-
-    visits = walk(
-        problem, algorithm, Constant(0.05, 0.2), T=12, I=4, x1=1.0, b=2, draw=draw, replicates=8
-    )
-    for i, v in enumerate(visits):
-        gradient = problem.full_gradient(v.before.x.mean(axis=-2))
-        np.testing.assert_allclose(trace.series[i], (gradient**2).sum(-1), rtol=1e-10)
 
 
 # Per worker, at T = 12, I = 4 (three rounds), b = 2: samples, draws, vectors up and down. A full

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 import stemtheory.simulator.array_engine as engine
 from stemtheory import Trace, load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.report import trace_files
 from stemtheory.runtime.errors import UsageError
 from stemtheory.runtime.streams import NoiseKey
 from stemtheory.schedules.by_name import make_schedule
@@ -200,41 +198,6 @@ def test_all_diverged_stops_early_and_keeps_its_shape() -> None:
     assert trace.series.shape == (10, 9)
     assert trace.mean_grad_sq_finite is None
     assert trace.counts.samples_per_worker < 10**4
-
-
-def test_save_and_load(tmp_path: Any) -> None:
-    trace = simulate(load_problem("cosine"), T=30, b=1, I=3, record_every=10)
-    again = Trace.load(trace.save(tmp_path / "run.npz"))
-    assert again.settings == trace.settings
-    assert again.counts == trace.counts
-    np.testing.assert_array_equal(again.grad_sq, trace.grad_sq)
-    assert list(tmp_path.iterdir()) == [tmp_path / "run.npz"]
-    torn = tmp_path / "torn.npz"
-    torn.write_bytes((tmp_path / "run.npz").read_bytes()[:200])
-    for bad in (torn, tmp_path / "absent.npz"):
-        with pytest.raises(UsageError, match="not a saved trace"):
-            Trace.load(bad)
-    with pytest.raises(UsageError, match="cannot be written"):
-        trace.save(tmp_path / "no" / "folder.npz")
-
-
-@pytest.mark.parametrize("ending", ["npz", "csv", "png"])
-def test_what_stops_the_writing_leaves_the_old_file(
-    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The interrupt arrives between the last byte and the new name."""
-    trace = simulate(load_problem("cosine"), T=30, b=1, I=3, record_every=10)
-    path = trace_files.write(trace, (), tmp_path / f"run.{ending}")
-    before = path.read_bytes()
-
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        trace_files.write(trace, (), path)
-    assert list(tmp_path.iterdir()) == [path]
-    assert path.read_bytes() == before
 
 
 def test_memory_is_a_block_of_steps_times_the_state() -> None:
