@@ -16,15 +16,15 @@ from stemtheory.simulator import stepwise
 from tests.algorithms.common import OPTIONS, Halving
 
 T, K, DIM = 24, 4, 3
-VARIANTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{
-        f"stem {sync}, m = {m}": ("stem", {}, {"sync": sync, "sync_batch": m})
+        f"stem {sync}, m = {m}": ("stem", {"sync": sync, "sync_batch": m})
         for sync in READINGS
         for m in (1, 3)
     },
-    "fedavg": ("fedavg", {}, {}),
-    "vrl-sgd warm": ("vrl-sgd", {"warm_up": True}, {}),
-    **{variant: (name, options, {}) for variant, (name, options) in OPTIONS.items()},
+    "fedavg": ("fedavg", {}),
+    "vrl-sgd warm": ("vrl-sgd", {"warm_up": True}),
+    **OPTIONS,
 }
 COMPILED = [
     v for v in VARIANTS if v.startswith("stem") or v in ("fedavg", "scaffold", "scaffold I")
@@ -97,11 +97,11 @@ def measured(visit: stepwise.Visit, problem: Any) -> Any:
 
 def reference(variant: str, problem: Any, schedule: Any, patch: pytest.MonkeyPatch) -> Any:
     """Return what the reference loop measures, shape (T, replicates)."""
-    name, options, more = VARIANTS[variant]
+    name, options = VARIANTS[variant]
     I = 1 if ALGORITHMS[name].pin("I") else 4
     streams = Streams(problem, NoiseKey(0, DIM, K, T, 2.0, I))
     patch.setattr(stepwise, "choices", streams.choices())
-    algorithm = ALGORITHMS[name].make(**more, options=options)
+    algorithm = ALGORITHMS[name].make(options)
     visits = stepwise.walk(
         problem, algorithm, schedule, T=T, I=I, x1=1.0, b=2, draw=streams.draw,
         replicates=REPLICATE_BLOCK,
@@ -111,7 +111,7 @@ def reference(variant: str, problem: Any, schedule: Any, patch: pytest.MonkeyPat
 
 def by_engine(engine: str, variant: str, problem: Any, patch: pytest.MonkeyPatch) -> Any:
     """Return what an engine measures, on the same noise, under steps that vary."""
-    name, options, more = VARIANTS[variant]
+    name, options = VARIANTS[variant]
     eta = {"eta": 0.1} | ({"a": 0.2} if ALGORITHMS[name].family == "stem" else {})
     varying = Varying()
     patch.setattr(Constant, "eta", lambda self, t: varying.eta(t))
@@ -119,7 +119,7 @@ def by_engine(engine: str, variant: str, problem: Any, patch: pytest.MonkeyPatch
     trace = simulate(
         problem, name, algorithm_options=options, T=T, b=2, schedule="constant",
         I=1 if ALGORITHMS[name].pin("I") else 4, schedule_options=eta, backend="numpy",
-        replicates=REPLICATE_BLOCK, engine=engine, noise_source="philox", record_every=1, **more,
+        replicates=REPLICATE_BLOCK, engine=engine, noise_source="philox", record_every=1,
     )  # fmt: skip
     return trace.series
 
