@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory import load_problem
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import mean_over_workers
 from stemtheory.schedules.by_name import Constant, Schedule
@@ -67,3 +68,9 @@ class Halving:
 
     def parameters(self) -> dict[str, float]:
         return {}
+
+
+PROBLEM = load_problem("cosine", K=4, dim=3)
+
+
+I = 4

@@ -1,6 +1,7 @@
-"""Every step size that an algorithm's own theory gives, against its paper's formula typed again.
+"""What an entry says and refuses, and every step size that an algorithm's own theory gives.
 
-Two settings each: a short run, where the cap binds, and a long one, where the rate does.
+Step sizes are held against their papers' formulas, typed again, at two settings each: a short run,
+where the cap binds, and a long one, where the rate does.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.entry import Facts, capped, recursive
+from stemtheory.bounds.table1 import table1_exponents
+from stemtheory.runtime.errors import UsageError
+from tests.algorithms.common import SYSTEMS
 
 SHORT = Facts(T=60, K=4, b=2.0, I=5, L=3.0, sigma=0.5)
 LONG = Facts(T=10**9, K=6, b=4.0, I=2, L=0.7, sigma=0.5)
@@ -129,3 +134,54 @@ def test_a_recursion_that_is_too_long_for_its_cap_has_a_1() -> None:
 def test_capped_shares_the_noise_among_those_who_take_part() -> None:
     found = capped(LONG, math.inf, workers=3, scale=2.0).eta(np.arange(1, 4))
     np.testing.assert_allclose(found, 2 * math.sqrt(4.0 * 3 / 1e9) / 0.7, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_entry_says_what_it_needs_and_promises(name: str) -> None:
+    entry = ALGORITHMS[name]
+    assert entry.summary
+    assert entry.needs
+    assert entry.promises
+    assert entry.row in {"", *(row.algorithm for row in table1_exponents(1))}
+    assert all(option.text for option in entry.options.values())
+
+
+def test_every_row_of_table_1_has_an_algorithm() -> None:
+    quoted = {row.algorithm for row in table1_exponents(1)}
+    assert quoted - {e.row for e in ALGORITHMS.values()} == {"FedAvg (Karimireddy, Yang et al.)"}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_theory_gives_a_step_that_ends_well(name: str) -> None:
+    for problem in ("quadratic", "geman_mcclure"):
+        trace = simulate(load_problem(problem, K=4, dim=2), name, T=200, b=1, replicates=4)
+        assert trace.status == "ok"
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("scaffold", {"option": "III"}, "I, II"),
+    ("scaffold", {"participation": 0}, "participation is 0"),
+    ("scaffold", {"participation": 1.1}, "share"),
+    ("scaffold", {"server_step": -1}, "server_step is -1"),
+    ("scaffold", {"opton": "I"}, "known are option, participation, server_step"),
+    ("fedprox", {"mu": -1}, "mu is -1"),
+    ("mime", {"beta": 1}, "beta is 1"),
+    ("fedpd", {"skip": 1.0}, "skip is 1"),
+    ("fedpd", {"refresh": 0}, "refresh is 0"),
+    ("fedglomo", {"compression": "zip"}, "none, quantise, sparsify"),
+    ("fedglomo", {"local_momentum": 2}, "local_momentum is 2"),
+    ("spider", {"period": 1.5}, "period is 1.5"),
+    ("stem", {"participation": 0.5}, "unknown for stem; known are sync, sync_batch"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "said"), BAD)
+def test_bad_options_are_one_sentence(name: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        simulate(load_problem("quadratic"), name, T=8, algorithm_options=options)
+    assert "\n" not in str(caught.value)
+
+
+def test_systems_have_one_reading() -> None:
+    with pytest.raises(UsageError, match="one reading"):
+        simulate(load_problem("quadratic"), "scaffold", T=8, sync="overwrite")
