@@ -18,7 +18,8 @@ export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test test-near reproduce lint format types ptx-check wheel-check bench clean
+.PHONY: help install test test-near reproduce lint format types ptx-check wheel-check bench \
+  mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,9 +54,12 @@ wheel-check: $(STAMPS)/dev ## build sdist and wheel, install the wheel elsewhere
 	PYTHON=$(abspath $(PY)) bash .ci/wheel-check
 
 bench: $(RUN) ## run each script of benchmarks/ (never asserted in tests)
-	@for script in benchmarks/[a-z]*.py; do \
+	@for script in $(filter-out %/mutants.py,$(wildcard benchmarks/[a-z]*.py)); do \
 	  echo "$(PY) $$script $(ARGS)"; $(PY) $$script $(ARGS) || exit 1; \
 	done
+
+mutants: $(STAMPS)/test ## small wrong changes of the source: which does no test notice? (hours)
+	$(PY) benchmarks/mutants.py --jobs $(WORKERS) $(ARGS)
 
 clean: ## remove .venv, builds and caches (results/ and out/ stay)
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

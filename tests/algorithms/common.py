@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory import load_problem
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.base import mean_over_workers
 from stemtheory.schedules import Constant, Schedule
@@ -13,6 +14,21 @@ from stemtheory.simulator.stepwise import Visit, gaussian_draw, walk
 
 NAMED = ("stem", "fedavg", "fed-stem", "minibatch-stem", "storm", "minibatch-sgd")
 SYSTEMS = sorted(set(ALGORITHMS) - set(NAMED))
+HALF = {"participation": 0.5}
+OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {}) for name in SYSTEMS},
+    "scaffold I": ("scaffold", {"option": "I"}),
+    "scaffold half": ("scaffold", HALF),
+    "fedavg half": ("fedavg", HALF),
+    "mime half": ("mime", HALF),
+    "mimemvr half": ("mimemvr", HALF),
+    "mimemvr nearly all": ("mimemvr", {"participation": 0.9}),
+    "fedglomo half, sparse": ("fedglomo", HALF | {"compression": "sparsify"}),
+    "fedglomo quantised": ("fedglomo", {"compression": "quantise"}),
+    "fedpd II": ("fedpd", {"oracle": "II", "refresh": 2}),
+    "fedpd coin": ("fedpd", {"skip": 0.4}),
+    "spider reach": ("spider", {"reach": 0.05, "period": 5}),
+}
 bar = mean_over_workers
 
 
@@ -52,3 +68,9 @@ class Halving:
 
     def parameters(self) -> dict[str, float]:
         return {}
+
+
+PROBLEM = load_problem("cosine", K=4, dim=3)
+
+
+I = 4

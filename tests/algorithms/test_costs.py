@@ -19,7 +19,7 @@ from stemtheory.algorithms.costs import Costs, Minibatches
 from stemtheory.algorithms.stem import READINGS
 from stemtheory.experiment import run_sweep
 from stemtheory.experiment.design.spec import parse_spec
-from stemtheory.schedules.by_name import Constant
+from stemtheory.schedules import Constant
 from stemtheory.simulator.fused import missing, unsuited
 from stemtheory.simulator.stepwise import walk
 

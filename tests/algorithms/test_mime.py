@@ -30,7 +30,7 @@ def descent_error(algorithm: Any, beta: float) -> float:
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.9])
-def test_t8_one_local_step_is_a_full_gradient_step(beta: float) -> None:
+def test_one_local_step_is_a_full_gradient_step(beta: float) -> None:
     assert descent_error(Mime(beta=beta), beta) < 1e-13
 
 

@@ -75,7 +75,7 @@ def test_own_theory_gives_small_steps(name: str) -> None:
     assert trace.grad_sq.mean() <= 1.05 * trace.settings["grad_sq_start"]
 
 
-def test_t6_vrl_sgd_is_scaffold_with_option_ii() -> None:
+def test_vrl_sgd_is_scaffold_with_option_ii() -> None:
     problem = load_problem("cosine", K=5, dim=3)
     vrl, scaffold = run(problem, make("vrl-sgd"), 12, 4), run(problem, make("scaffold"), 12, 4)
     same(vrl, scaffold)
@@ -85,7 +85,7 @@ def test_t6_vrl_sgd_is_scaffold_with_option_ii() -> None:
 
 
 @pytest.mark.parametrize("option", ["I", "II"])
-def test_t7_mean_control_variate_is_the_servers(option: str) -> None:
+def test_the_mean_control_variate_is_the_servers(option: str) -> None:
     problem = load_problem("cosine", K=5, dim=3)
     for v in run(problem, make("scaffold", option=option), 12, 4):
         c = np.broadcast_to(v.after.c, v.after.own.shape)[..., 0, :]
@@ -119,7 +119,7 @@ def test_scaffold_mutants() -> None:
         assert differs(honest, run(problem, mutant("II"), 16, 4)), mutant.__name__
 
 
-def test_t8_fedprox_without_its_term_is_fedavg() -> None:
+def test_fedprox_without_its_term_is_fedavg() -> None:
     problem = load_problem("geman_mcclure", K=4, dim=3)
     fedavg = run(problem, make("fedavg"), 12, 4)
     for v, f in zip(run(problem, make("fedprox", mu=0.0), 12, 4), fedavg, strict=True):
@@ -127,7 +127,7 @@ def test_t8_fedprox_without_its_term_is_fedavg() -> None:
     assert differs(run(problem, make("fedprox", mu=1.0), 12, 4), fedavg)
 
 
-def test_t8_slowmo_without_momentum_is_fedavg() -> None:
+def test_slowmo_without_momentum_is_fedavg() -> None:
     problem = load_problem("geman_mcclure", K=4, dim=3)
     fedavg = run(problem, make("fedavg"), 12, 4)
     same(run(problem, make("slowmo", beta=0.0, alpha=1.0), 12, 4), fedavg)
@@ -142,7 +142,7 @@ def test_local_momentum_without_momentum_is_fedavg(name: str) -> None:
     assert differs(run(problem, make(name, beta=0.9), 12, 4), fedavg)
 
 
-def test_t8_mime_with_one_step_is_a_full_gradient_step() -> None:
+def test_mime_with_one_step_is_a_full_gradient_step() -> None:
     """At the server's point both minibatch gradients cancel, and c is the gradient."""
     problem = load_problem("cosine", K=4, dim=3)
     x = np.full((2, 3), 1.1)

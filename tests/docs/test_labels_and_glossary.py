@@ -1,4 +1,4 @@
-"""Docstrings everywhere, labels that the paper has, and a glossary that matches the code."""
+"""Labels that the paper has, and a glossary that matches the code."""
 
 import ast
 import inspect
@@ -6,38 +6,18 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
+import typer
 
-from tests.helpers.sources import ROOT, module_name, package_files, parse
+from stemtheory import simulate
+from stemtheory.cli.app import app
+from tests.helpers.sources import ROOT, module_name, package_files
 
 LABELS = frozenset((ROOT / "tests/data/paper_labels.txt").read_text(encoding="utf-8").splitlines())
-FILES = package_files()
-Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
 # A reference starts at "Paper:" and ends with the paragraph, the string or the comment.
 REFERENCE = re.compile(r"\bPaper:(.*?)(?=\n\s*\n|\bPaper:|\Z)", re.DOTALL)
 GROUP = re.compile(r"\(([^()]*)\)")
-
-
-def public_parts(tree: ast.Module) -> Iterator[tuple[str, Documented]]:
-    """Yield the module, its public classes and functions, and their public methods."""
-    yield "module", tree
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if node.name.startswith("_"):
-                continue
-            yield node.name, node
-            for child in node.body if isinstance(node, ast.ClassDef) else ():
-                if isinstance(child, ast.FunctionDef) and not child.name.startswith("_"):
-                    yield f"{node.name}.{child.name}", child
-
-
-def undocumented(tree: ast.Module) -> list[str]:
-    """Return the names of the public parts without a docstring."""
-    return [name for name, node in public_parts(tree) if not ast.get_docstring(node)]
 
 
 def strings_and_comments(source: str) -> Iterator[str]:
@@ -81,20 +61,13 @@ def label_faults(source: str) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_public_parts_have_a_docstring(path: Path) -> None:
-    assert undocumented(parse(path)) == []
-
-
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_references_name_labels_of_the_paper(path: Path) -> None:
-    assert label_faults(path.read_text(encoding="utf-8")) == []
-
-
-def test_a_missing_docstring_is_found() -> None:
-    text = '"""Module."""\nclass A:\n    """A."""\n    def f(self): ...\n    def _g(self): ...\n'
-    assert undocumented(ast.parse(text)) == ["A.f"]
-    assert undocumented(ast.parse("def f(): ...")) == ["module", "f"]
+def test_references_name_labels_of_the_paper() -> None:
+    faults = {
+        module_name(path): found
+        for path in package_files()
+        if (found := label_faults(path.read_text(encoding="utf-8")))
+    }
+    assert faults == {}
 
 
 GOOD_REFERENCES = (
@@ -112,14 +85,9 @@ BAD_REFERENCES = (
 )
 
 
-@pytest.mark.parametrize("text", GOOD_REFERENCES)
-def test_a_known_label_passes(text: str) -> None:
-    assert label_faults(text) == []
-
-
-@pytest.mark.parametrize("text", BAD_REFERENCES)
-def test_an_unknown_label_is_rejected(text: str) -> None:
-    assert len(label_faults(text)) == 1
+def test_known_labels_pass_and_unknown_ones_are_rejected() -> None:
+    assert [len(label_faults(text)) for text in GOOD_REFERENCES] == [0] * len(GOOD_REFERENCES)
+    assert [len(label_faults(text)) for text in BAD_REFERENCES] == [1] * len(BAD_REFERENCES)
 
 
 class Row(NamedTuple):
@@ -154,8 +122,7 @@ def test_the_glossary_is_a_table_without_repeats() -> None:
 
 
 def test_letters_of_simulate_stand_in_the_glossary() -> None:
-    module = pytest.importorskip("stemtheory.simulator.simulation")
-    parameters = inspect.signature(module.simulate).parameters
+    parameters = inspect.signature(simulate).parameters
     letters = {name for name in parameters if len(name) <= 2}
     assert {"T", "b", "I", "B", "nu", "x1"} <= letters
     assert letters - {row.letter for row in glossary()} == set()
@@ -181,9 +148,7 @@ def flag_faults(options: list[set[str]], rows: list[Row]) -> list[str]:
 
 
 def test_flags_of_the_glossary_exist_in_both_forms() -> None:
-    cli = pytest.importorskip("stemtheory.cli.app")
-    typer_main = pytest.importorskip("typer.main")
-    options = [set(names) for names in _options(typer_main.get_command(cli.app))]
+    options = [set(names) for names in _options(typer.main.get_command(app))]
     assert flag_faults(options, glossary()) == []
 
 

@@ -1,4 +1,4 @@
-"""Identities that hold to rounding, each of which catches a mistake seen in published codes."""
+"""STEM's identities, to rounding; each of them catches a mistake seen in published codes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem, simulate
-from stemtheory.algorithms.base import Step, mean_over_workers
+from stemtheory.algorithms.base import Step
 from stemtheory.algorithms.fedavg import FedAvg
 from stemtheory.algorithms.stem import READINGS, Stem
 from stemtheory.oracles.heterogeneity import Push
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules import Constant, Theorem
 from stemtheory.simulator.stepwise import Visit, gaussian_draw, walk
+from tests.algorithms.common import bar
 
 PROBLEMS = ("quadratic", "geman_mcclure", "cosine")
+
+
 SYNCS = tuple(READINGS)
 
 
@@ -26,20 +29,10 @@ def run(problem: Any, algorithm: Any, schedule: Any, T: int, I: int, **more: Any
     return list(walk(problem, algorithm, schedule, T=T, I=I, x1=1.2, replicates=2, **more))
 
 
-def bar(x: Any) -> Any:
-    return mean_over_workers(x)
-
-
-@pytest.mark.parametrize("K", [1, 2, 3, 4, 5, 7, 8, 12])
-def test_mean_over_workers(K: int) -> None:
-    x = np.random.default_rng(K).standard_normal((3, K, 5))
-    np.testing.assert_allclose(bar(x), x.mean(axis=-2), rtol=0, atol=4e-16)
-
-
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("sync", SYNCS)
 @pytest.mark.parametrize("I", [1, 4])
-def test_alg1_mean_iterate_moves_along_mean_direction(name: str, sync: str, I: int) -> None:
+def test_the_mean_iterate_moves_along_the_mean_direction(name: str, sync: str, I: int) -> None:
     """ALG-1: xbar_{t+1} = xbar_t - eta_t dbar_t for every t and reading."""
     problem = load_problem(name, K=4, dim=3)
     for v in run(problem, Stem(sync), Theorem(1.0, 4, 2, I), 12, I, b=2):
@@ -47,7 +40,7 @@ def test_alg1_mean_iterate_moves_along_mean_direction(name: str, sync: str, I: i
         np.testing.assert_allclose(bar(v.after.x), expected, rtol=1e-12, atol=0)
 
 
-def test_alg1_rejects_a_lost_average() -> None:
+def test_a_lost_average_is_rejected() -> None:
     """A mutant that forgets to average d at a synchronisation still moves xbar right, x not."""
 
     class Mutant(Stem):
@@ -60,8 +53,8 @@ def test_alg1_rejects_a_lost_average() -> None:
 
 
 @pytest.mark.parametrize("sync", SYNCS)
-def test_t1_same_minibatch_at_both_points(sync: str) -> None:
-    """T1: with x_prev = x, d_new - (1-a) d = a g(x; minibatch): a stale minibatch fails."""
+def test_the_same_minibatch_is_used_at_both_points(sync: str) -> None:
+    """With x_prev = x, d_new - (1-a) d = a g(x; minibatch): a stale minibatch fails."""
     problem = load_problem("geman_mcclure", K=4, dim=3)
     algorithm, draw = Stem(sync), gaussian_draw(problem, seed=1)
     x = np.full((1, 4, 3), 0.7)
@@ -76,8 +69,8 @@ def test_t1_same_minibatch_at_both_points(sync: str) -> None:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("I", [1, 3])
-def test_t2_stem_with_a_1_is_fedavg_one_step_later(name: str, I: int) -> None:
-    """T2, SP1: STEM with a = 1 equals FedAvg started at x_2, with the clock shifted by one."""
+def test_stem_with_a_1_is_fedavg_one_step_later(name: str, I: int) -> None:
+    """SP1: STEM with a = 1 equals FedAvg started at x_2, with the clock shifted by one."""
     problem = load_problem(name, K=4, dim=3)
     draw = gaussian_draw(problem, seed=5, replicates=2)
     stem = run(problem, Stem(), Constant(0.1, 1.0), 9, I, draw=draw)
@@ -100,8 +93,8 @@ def test_sp1_without_the_shift_is_not_fedavg() -> None:
 
 
 @pytest.mark.parametrize("sync", ["literal", "average-first"])
-def test_t3_noiseless_a_0_keeps_the_error(sync: str) -> None:
-    """T3: a = 0, sigma = 0: d_k - grad f_k(x_k) stays between synchronisations; dbar is exact."""
+def test_without_noise_and_with_a_0_the_error_stays(sync: str) -> None:
+    """a = 0, sigma = 0: d_k - grad f_k(x_k) stays between synchronisations; dbar is exact."""
     problem = load_problem("cosine", K=4, dim=3, sigma=0)
     error = None
     for v in run(problem, Stem(sync), Constant(0.05, 0.0), 12, 4):
@@ -112,8 +105,8 @@ def test_t3_noiseless_a_0_keeps_the_error(sync: str) -> None:
         error = v.local.d - here
 
 
-def test_t3_fails_under_overwrite() -> None:
-    """T3 as a mutant: overwriting x after d was computed leaves a bias in dbar."""
+def test_overwrite_leaves_a_bias_without_noise() -> None:
+    """Overwriting x after d was computed leaves a bias in dbar."""
     problem = load_problem("cosine", K=4, dim=3, sigma=0)
     visits = run(problem, Stem("overwrite"), Constant(0.05, 0.0), 12, 4)
     last = visits[-1].local
@@ -122,8 +115,8 @@ def test_t3_fails_under_overwrite() -> None:
 
 @pytest.mark.parametrize("I", [2, 5])
 @pytest.mark.parametrize("sync", SYNCS)
-def test_t4_one_worker_is_storm(sync: str, I: int) -> None:
-    """T4: with K = 1, STEM with any I is STORM (I = 1)."""
+def test_one_worker_is_storm(sync: str, I: int) -> None:
+    """With K = 1, STEM with any I is STORM (I = 1)."""
     problem = load_problem("geman_mcclure", K=1, dim=3)
     schedule = Constant(0.1, 0.2)
     many = run(problem, Stem(sync), schedule, 10, I, B=3)
@@ -133,8 +126,8 @@ def test_t4_one_worker_is_storm(sync: str, I: int) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_t5_readings_coincide_at_one_local_step(name: str) -> None:
-    """T5: for I = 1 the readings coincide (average-both included: x is always the mean)."""
+def test_readings_coincide_at_one_local_step(name: str) -> None:
+    """For I = 1 the readings coincide (average-both included: x is always the mean)."""
     problem = load_problem(name, K=4, dim=3)
     runs = [run(problem, Stem(sync), Theorem(1.0, 4, 1, 1), 20, 1) for sync in SYNCS]
     for other in runs[1:]:
@@ -145,7 +138,7 @@ def test_t5_readings_coincide_at_one_local_step(name: str) -> None:
 @pytest.mark.parametrize("algorithm", ["stem", "fedavg"])
 @pytest.mark.parametrize("heterogeneity", ["tilt", "sinusoid"])
 def test_zeta_does_not_matter_at_one_local_step(algorithm: str, heterogeneity: str) -> None:
-    """T5: with I = 1 the workers' differences cancel in the mean, to rounding."""
+    """With I = 1 the workers' differences cancel in the mean, to rounding."""
     measured = []
     for zeta in (0.0, 4.0):
         problem = load_problem(
@@ -174,14 +167,14 @@ def test_zeta_does_not_matter_at_one_local_step(algorithm: str, heterogeneity: s
 
 
 @pytest.mark.parametrize("algorithm", [Stem(), Stem("overwrite"), FedAvg()])
-def test_t9_equal_workers_without_noise_stay_equal(algorithm: Any) -> None:
+def test_equal_workers_without_noise_stay_equal(algorithm: Any) -> None:
     problem = load_problem("geman_mcclure", K=5, dim=3, sigma=0, zeta=0)
     for v in run(problem, algorithm, Constant(0.3, 0.5), 11, 4):
         assert np.ptp(v.after.x, axis=-2).max() == 0.0
 
 
 @pytest.mark.parametrize("algorithm", [Stem(), Stem("average-first"), FedAvg()])
-def test_t11_permuting_workers_changes_nothing(algorithm: Any) -> None:
+def test_permuting_workers_changes_nothing(algorithm: Any) -> None:
     problem = load_problem("cosine", K=5, dim=3)
     order = np.array([3, 0, 4, 1, 2])
     assert problem.push is not None  # type: ignore[attr-defined]
@@ -203,7 +196,7 @@ def test_t11_permuting_workers_changes_nothing(algorithm: Any) -> None:
 
 @pytest.mark.parametrize(("sync", "jumps"), [("literal", {5, 9}), ("average-first", {4, 8, 12})])
 def test_sync_batch_is_used_at_the_jump_alone(sync: str, jumps: set[int]) -> None:
-    """E1: literal jumps at t = sI + 1, s >= 1; average-first at t = sI."""
+    """Literal jumps at t = sI + 1, s >= 1; average-first at t = sI."""
     algorithm = Stem(sync, sync_batch=3)
     factors = algorithm.costs.batch_factors(1, 12, 4)
     assert {t for t in range(1, 13) if factors[t - 1] == 3} == jumps
@@ -211,7 +204,7 @@ def test_sync_batch_is_used_at_the_jump_alone(sync: str, jumps: set[int]) -> Non
     assert set(algorithm.costs.batch_factors(1, 12, 1)) == {1}
 
 
-def test_alg2_momentum_has_the_index_of_the_paper() -> None:
+def test_momentum_has_the_index_of_the_paper() -> None:
     """ALG-2: a_{t+1} = c eta_t^2, so a_2 = c eta_1^2; iteration t uses a_{t+1}."""
     schedule = Theorem(1.0, 2, 1.0, 1)
     problem = load_problem("quadratic", K=2, dim=1)

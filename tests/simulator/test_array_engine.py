@@ -1,41 +1,160 @@
-"""The engine on every system: counts by hand, backends, random choices, and the registry."""
+"""The array engine: bits, memory, types, random choices, costs, and what a diverged run says."""
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
 import stemtheory.simulator.array_engine as engine
-from stemtheory import load_problem, simulate
+from stemtheory import Trace, load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.algorithms.base import System
-from stemtheory.algorithms.participation import weights
-from stemtheory.bounds.table1 import table1_exponents
-from stemtheory.runtime.errors import UsageError
 from stemtheory.runtime.streams import NoiseKey
-from stemtheory.schedules import Constant
+from stemtheory.schedules import make_schedule
 from stemtheory.simulator.stepwise import walk
-from stemtheory.simulator.trace import Trace
-from tests.algorithms.common import SYSTEMS, gap
+from tests.algorithms.common import HALF, OPTIONS, gap
 from tests.helpers.fake_device import MISSING, Device, fake_backend
 
-HALF = {"participation": 0.5}
-OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {}) for name in SYSTEMS},
-    "scaffold I": ("scaffold", {"option": "I"}),
-    "scaffold half": ("scaffold", HALF),
-    "fedavg half": ("fedavg", HALF),
-    "mime half": ("mime", HALF),
-    "mimemvr half": ("mimemvr", HALF),
-    "mimemvr nearly all": ("mimemvr", {"participation": 0.9}),
-    "fedglomo half, sparse": ("fedglomo", HALF | {"compression": "sparsify"}),
-    "fedglomo quantised": ("fedglomo", {"compression": "quantise"}),
-    "fedpd II": ("fedpd", {"oracle": "II", "refresh": 2}),
-    "fedpd coin": ("fedpd", {"skip": 0.4}),
-    "spider reach": ("spider", {"reach": 0.05, "period": 5}),
-}
+
+@pytest.mark.parametrize("algorithm", ["stem", "fedavg"])
+@pytest.mark.parametrize("rotate", [False, True])
+def test_engine_equals_the_walk(algorithm: str, rotate: bool) -> None:
+    """The fast loop and the open one give the same numbers on the same noise."""
+    problem = load_problem("cosine", K=3, dim=2, rotate=rotate)
+    trace = simulate(problem, algorithm, T=12, b=2, I=4, replicates=8, record_every=1)
+    seed = NoiseKey(0, 2, 3, 12, 2.0, 4)
+
+    def stream(purpose: str) -> Any:
+        return np.random.Generator(np.random.SFC64(seed.seed_sequence(0, purpose)))
+
+    steps = stream("steps")
+
+    def draw(t: int, samples: float) -> Any:
+        source = steps if t else stream("initial")
+        return problem.draw(source, (1, 8), samples, np.dtype(np.float64))[0]
+
+    schedule = make_schedule("theorem", algorithm=algorithm, T=12, K=3, b=2, I=4, L=1, sigma=0.5)
+    visits = walk(
+        problem,
+        ALGORITHMS[algorithm].make(),
+        schedule,
+        T=12,
+        I=4,
+        x1=1.0,
+        b=2,
+        draw=draw,
+        replicates=8,
+    )
+    for i, v in enumerate(visits):
+        gradient = problem.full_gradient(v.before.x.mean(axis=-2))
+        np.testing.assert_allclose(trace.series[i], (gradient**2).sum(-1), rtol=1e-11)
+
+
+def test_bits_do_not_depend_on_chunks_or_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load_problem("geman_mcclure", K=3, dim=5)
+
+    def measure(**more: Any) -> Trace:
+        return simulate(problem, T=50, b=2, I=3, replicates=45, record_every=7, **more)
+
+    plain = measure()
+    for array_bytes, noise_bytes, threads in [
+        (1, 1, 1),
+        (1, 10**7, 2),
+        (4000, 5000, 5),
+        (10**9, 1, 3),
+    ]:
+        monkeypatch.setattr(engine, "ARRAY_BYTES", array_bytes)
+        monkeypatch.setattr(engine, "NOISE_BYTES", noise_bytes)
+        other = measure(threads=threads)
+        for name in ("grad_sq", "last", "best", "series", "running"):
+            np.testing.assert_array_equal(getattr(plain, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("algorithm", ["stem", "fedavg"])
+def test_float32_stays_float32(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[str] = set()
+    original = engine._Unit.advance
+
+    def spy(self: Any, *args: Any) -> Any:
+        result = original(self, *args)
+        seen.update(getattr(self.state, name).dtype.name for name in ("x",))
+        seen.add(result.dtype.name)
+        return result
+
+    monkeypatch.setattr(engine._Unit, "advance", spy)
+    for noise in ("additive", "phase", "modulated", "multiplicative"):
+        simulate(load_problem("cosine", noise=noise), algorithm, T=10, b=2, I=2, dtype="float32")
+    assert seen == {"float32"}
+
+
+def test_divergence_is_said_and_spoils_no_other_replicate() -> None:
+    """One diverged replicate leaves the other rows alone, and the mean is null."""
+    problem = load_problem("quadratic", K=2, dim=1, noise="multiplicative", L=4.0, zeta=0)
+    options = {"eta": 1.05, "a": 1.0}
+    trace = simulate(
+        problem, T=2400, b=1, I=2, replicates=32, schedule="constant", schedule_options=options
+    )
+    assert trace.status == "diverged"
+    assert trace.mean_grad_sq is None
+    assert trace.stderr is None
+    assert np.all(np.isnan(trace.grad_sq) == (trace.diverged_at > 0))
+    assert np.all(np.isnan(trace.last) == (trace.diverged_at > 0))
+    assert trace.diverged_at.max() > 0
+
+
+def test_a_diverged_replicate_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load_problem("quadratic", K=2, dim=1)
+    clean = simulate(problem, T=60, b=1, I=2, replicates=8)
+    original = engine._Streams.initial
+
+    def poisoned(self: Any) -> Any:
+        minibatch = original(self)
+        minibatch[:, 3] = np.inf
+        return minibatch
+
+    monkeypatch.setattr(engine._Streams, "initial", poisoned)
+    trace = simulate(problem, T=60, b=1, I=2, replicates=8)
+    assert trace.diverged_replicates == 1
+    assert trace.diverged_at[3] == 2
+    others = np.arange(8) != 3
+    np.testing.assert_array_equal(trace.grad_sq[others], clean.grad_sq[others])
+    assert trace.mean_grad_sq is None
+    assert trace.mean_grad_sq_finite == pytest.approx(clean.grad_sq[others].mean())
+
+
+def test_all_diverged_stops_early_and_keeps_its_shape() -> None:
+    problem = load_problem("quadratic", sigma=0, zeta=0)
+    trace = simulate(
+        problem,
+        "fedavg",
+        T=10**6,
+        b=1,
+        I=1,
+        replicates=9,
+        record_every=10**5,
+        schedule="constant",
+        schedule_options={"eta": 50.0},
+        engine="array",
+    )
+    assert trace.status == "diverged"
+    assert trace.series.shape == (10, 9)
+    assert trace.mean_grad_sq_finite is None
+    assert trace.counts.samples_per_worker < 10**4
+
+
+def test_memory_is_a_block_of_steps_times_the_state() -> None:
+    """Ten times more steps take no more memory."""
+    problem = load_problem("quadratic", K=2, dim=4)
+    peaks = []
+    for T in (600, 6_000):
+        simulate(problem, T=64, b=1, I=1, replicates=8)
+        tracemalloc.start()
+        simulate(problem, T=T, b=1, I=1, replicates=8)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 def measure(variant: str, problem: Any, **more: Any) -> Trace:
@@ -74,34 +193,6 @@ def test_grouping_changes_no_bit(variant: str, monkeypatch: pytest.MonkeyPatch) 
     same(plain, measure(variant, problem, replicates=27, backend="numpy", engine="array"))
     few = measure(variant, problem, replicates=5, backend="numpy", engine="array")
     np.testing.assert_array_equal(few.grad_sq, plain.grad_sq[:5])
-
-
-@pytest.mark.parametrize(
-    "variant", [v for v, (_, o) in OPTIONS.items() if "participation" not in o]
-)
-def test_engine_equals_the_walk(variant: str) -> None:
-    """The fast loop and the open one give the same numbers on the same noise."""
-    name, options = OPTIONS[variant]
-    algorithm = ALGORITHMS[name].make(options=options)
-    assert isinstance(algorithm, System)
-    if algorithm.chances or name == "spider":  # their other streams are not the walk's
-        return
-    problem = load_problem("cosine", K=4, dim=2)
-    trace = measure(variant, problem, replicates=8, backend="numpy", engine="array")
-    key = NoiseKey(0, 2, 4, 12, 2.0, 4)
-    stream = np.random.Generator(np.random.SFC64(key.seed_sequence(0, "steps")))
-
-    def draw(t: int, samples: float) -> Any:
-        if t == 0:
-            return None
-        return problem.draw(stream, (1, 8), samples, np.dtype(np.float64))[0]
-
-    visits = walk(
-        problem, algorithm, Constant(0.05, 0.2), T=12, I=4, x1=1.0, b=2, draw=draw, replicates=8
-    )
-    for i, v in enumerate(visits):
-        gradient = problem.full_gradient(v.before.x.mean(axis=-2))
-        np.testing.assert_allclose(trace.series[i], (gradient**2).sum(-1), rtol=1e-10)
 
 
 # Per worker, at T = 12, I = 4 (three rounds), b = 2: samples, draws, vectors up and down. A full
@@ -143,20 +234,6 @@ def test_a_full_local_gradient_of_a_finite_sum_counts_its_points() -> None:
     assert measure("mimelite", problem).counts.samples_per_worker == 24 + 3 * 32
 
 
-# Random choices.
-
-
-def test_every_set_of_workers_is_equally_likely() -> None:
-    """6 pairs of 4 workers in 60,000 draws: every frequency within 5 standard errors (2e-6)."""
-    drawn = weights(np.random.default_rng(2).random((60_000, 4)), 0.5)[..., 0]
-    assert set(np.unique(drawn)) == {0.0, 2.0}
-    assert np.all(drawn.sum(axis=-1) == 4)
-    codes = (drawn > 0) @ np.array([1, 2, 4, 8])
-    counts = np.unique(codes, return_counts=True)[1]
-    assert len(counts) == 6
-    assert np.abs(counts - 10_000).max() < 5 * np.sqrt(60_000 * 5 / 36)
-
-
 @pytest.mark.parametrize("name", ["fedavg", "scaffold", "mime", "mimemvr", "fedglomo"])
 def test_sampling_workers_shifts_no_gradient_noise(name: str) -> None:
     """A share that rounds to all workers draws its choices and gives the run without them."""
@@ -189,57 +266,3 @@ def test_choices_depend_on_seed_and_replicate() -> None:
     one, other = (measure("fedavg half", problem, seed=seed).grad_sq for seed in (0, 1))
     assert len(np.unique(one)) > 5
     assert not np.array_equal(one, other)
-
-
-# The registry.
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_an_entry_says_what_it_needs_and_promises(name: str) -> None:
-    entry = ALGORITHMS[name]
-    assert entry.summary
-    assert entry.needs
-    assert entry.promises
-    assert entry.row in {"", *(row.algorithm for row in table1_exponents(1))}
-    assert all(option.text for option in entry.options.values())
-
-
-def test_every_row_of_table_1_has_an_algorithm() -> None:
-    quoted = {row.algorithm for row in table1_exponents(1)}
-    assert quoted - {e.row for e in ALGORITHMS.values()} == {"FedAvg (Karimireddy, Yang et al.)"}
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_theory_gives_a_step_that_ends_well(name: str) -> None:
-    for problem in ("quadratic", "geman_mcclure"):
-        trace = simulate(load_problem(problem, K=4, dim=2), name, T=200, b=1, replicates=4)
-        assert trace.status == "ok"
-
-
-BAD: list[tuple[str, dict[str, Any], str]] = [
-    ("scaffold", {"option": "III"}, "I, II"),
-    ("scaffold", {"participation": 0}, "participation is 0"),
-    ("scaffold", {"participation": 1.1}, "share"),
-    ("scaffold", {"server_step": -1}, "server_step is -1"),
-    ("scaffold", {"opton": "I"}, "known are option, participation, server_step"),
-    ("fedprox", {"mu": -1}, "mu is -1"),
-    ("mime", {"beta": 1}, "beta is 1"),
-    ("fedpd", {"skip": 1.0}, "skip is 1"),
-    ("fedpd", {"refresh": 0}, "refresh is 0"),
-    ("fedglomo", {"compression": "zip"}, "none, quantise, sparsify"),
-    ("fedglomo", {"local_momentum": 2}, "local_momentum is 2"),
-    ("spider", {"period": 1.5}, "period is 1.5"),
-    ("stem", {"participation": 0.5}, "unknown for stem; known are sync, sync_batch"),
-]
-
-
-@pytest.mark.parametrize(("name", "options", "said"), BAD)
-def test_bad_options_are_one_sentence(name: str, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said) as caught:
-        simulate(load_problem("quadratic"), name, T=8, algorithm_options=options)
-    assert "\n" not in str(caught.value)
-
-
-def test_systems_have_one_reading() -> None:
-    with pytest.raises(UsageError, match="one reading"):
-        simulate(load_problem("quadratic"), "scaffold", T=8, sync="overwrite")

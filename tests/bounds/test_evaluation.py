@@ -16,8 +16,12 @@ from stemtheory.schedules import Theorem, stem_curve
 
 # Quadratic with h = 0.2, x1 = 3: gap = h x1^2/2 = 0.9.
 QUADRATIC = Setting(T=4000, K=4, b=2, I=4, L=0.78102, sigma=0.5, zeta=2, gap=0.9)
+
+
 # Flat quadratic with h = 0.005, x1 = 20, on which the overwrite reading breaks the theorem.
 FLAT = Setting(T=160_000, K=16, b=64, I=8, L=1, sigma=0, zeta=2, gap=1)
+
+
 GRID = [
     QUADRATIC,
     FLAT,
@@ -26,6 +30,8 @@ GRID = [
     Setting(T=200_000, K=1, b=1.5, I=2, L=2, sigma=0.1, zeta=3, gap=4, B=1),
     Setting(T=12_600, K=100, b=8, I=60, L=1, sigma=1, zeta=1, gap=5, sync_batch=3),
 ]
+
+
 Terms = dict[str, float]
 
 
@@ -228,7 +234,11 @@ def test_a_base_ten_logarithm_is_rejected(monkeypatch: pytest.MonkeyPatch) -> No
 # Columns: sigma^2, zeta^2; smallest T with the bound below 1 for L = 1, gap = 5, B = bI,
 # printed theorem / intermediate, to two digits (None: not recorded).
 COLUMNS = [(1, 1), (1e-2, 1e-2), (1e-4, 1e-4), (0, 1), (0, 0)]
+
+
 Cell = tuple[float, float | None]
+
+
 VACUOUS: dict[tuple[int, int, int], list[Cell]] = {
     (2, 1, 1): [(1.0e7, 270), (1.2e4, 160), (240, 160), (200, 160), (200, None)],
     (2, 1, 2): [(2.1e7, 380), (3.4e4, 320), (510, 320), (4.2e6, 330), (370, None)],

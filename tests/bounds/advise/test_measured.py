@@ -1,0 +1,66 @@
+"""Offers that are run: each reaches epsilon where it says, or says why not."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stemtheory.bounds.advise.measured import Experiment, advise_on, way_of
+from stemtheory.cli.app import main
+from stemtheory.oracles.catalogue import load_problem
+from stemtheory.simulator.simulation import simulate
+from tests.bounds.advise.test_offers import offers
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, Any]:
+    problem = load_problem("geman_mcclure", K=4, dim=8, sigma=0.5, zeta=1.0)
+    return advise_on(problem, 0.02, round_cost=5.0, seed=3)
+
+
+def test_every_offer_is_run_and_reaches_epsilon_where_it_says(measured: dict[str, Any]) -> None:
+    problem = load_problem("geman_mcclure", K=4, dim=8, sigma=0.5, zeta=1.0)
+    for offer in offers(measured):
+        seen = offer["measured"]
+        T = offer["I"] * round(seen["T"] / offer["I"])
+        assert seen["low"] <= seen["T"] <= seen["high"] < offer["T"]
+        assert seen["rounds"] == seen["T"] / offer["I"]
+        way = way_of(offer)
+        again = simulate(
+            problem, way.algorithm, T=T, b=way.b, I=way.I, sync_batch=way.sync_batch,
+            replicates=64, seed=4,
+        )  # fmt: skip
+        # 64 new runs; at most 6 offers, false alarms 6 P(|z| > 4) < 4e-4, and the slope in T is -1
+        spread = math.hypot(again.stderr or math.nan, 0.02 * (seen["high"] - seen["low"]) / 4 / T)
+        assert abs(np.mean(again.grad_sq) - 0.02) < 4 * spread + 0.02 / T
+        counted = again.counts.samples_per_worker
+        assert seen["samples"] == pytest.approx(counted, rel=offer["I"] / T)
+        assert seen["cost"] == seen["samples"] + 5 * seen["rounds"]
+    best = min(offers(measured), key=lambda offer: float(offer["measured"]["cost"]))
+    assert measured["measured_choice"] == best
+    assert measured["guidance"][0].startswith("Measured: ")
+
+
+def test_what_was_not_reached_or_is_too_long_has_a_reason_and_no_number(
+    measured: dict[str, Any],
+) -> None:
+    problem = load_problem("geman_mcclure", K=4, dim=8, sigma=0.5, zeta=1.0)
+    offer = measured["choice"]
+    short = Experiment(problem, 0.02, 1, 1).measure(way_of({**offer, "T": 4 * offer["I"]}))
+    long = Experiment(problem, 0.02, 1, 1).measure(way_of({**offer, "T": 10**8}))
+    for found, text in ((short, "not reached"), (long, "half a minute")):
+        assert (found.T, found.samples, found.rounds, found.cost) == (None,) * 4
+        assert text in found.reason
+
+
+def test_the_command_measures_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["advise", "--epsilon", "0.05", "--problem", "cosine", "--K", "2", "--dim", "2"]
+    files = [tmp_path / name for name in ("a.svg", "b.svg")]
+    for file in files:
+        assert main([*words, "--replicates", "4", "--plot", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "measured, until the average" in out
+    assert f"written: {files[1]}" in out
+    assert files[0].read_bytes() == files[1].read_bytes()

@@ -1,0 +1,64 @@
+"""Schedules by name, their options, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stemtheory.runtime.errors import UsageError
+from stemtheory.schedules import (
+    Calibrated,
+    Constant,
+    FedAvgCalibrated,
+    FedAvgTheorem,
+    Practical,
+    Theorem,
+    make_schedule,
+)
+
+COMMON: dict[str, Any] = {"T": 1000, "K": 2, "b": 1.0, "I": 1, "L": 1.0, "sigma": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm", "options", "kind"),
+    [
+        ("theorem", "stem", {}, Theorem),
+        ("calibrated", "stem", {"C2": "512"}, Calibrated),
+        ("practical", "stem", {"kappa": 0.3}, Practical),
+        ("constant", "stem", {"eta": 0.1, "a": 0.3}, Constant),
+        ("theorem", "fedavg", {}, FedAvgTheorem),
+        ("calibrated", "fedavg", {"C1": 3}, FedAvgCalibrated),
+        ("constant", "fedavg", {"eta": 0.1}, Constant),
+    ],
+)
+def test_make_schedule(name: str, algorithm: str, options: dict[str, Any], kind: type) -> None:
+    schedule = make_schedule(name, algorithm=algorithm, **COMMON, **options)
+    assert isinstance(schedule, kind)
+    assert schedule.name == name
+    assert all(isinstance(value, float) for value in schedule.parameters().values())
+    assert schedule.eta(np.arange(5)).shape == (5,)
+    for key, value in options.items():
+        field = {"eta": "eta_value", "a": "a_value"}.get(key, key)
+        assert schedule.parameters()[field] == float(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm", "options", "message"),
+    [
+        ("teorem", "stem", {}, "theorem"),
+        ("theorem", "stm", {}, "stem"),
+        ("theorem", "stem", {"C1": 2}, "C1"),
+        ("practical", "fedavg", {}, "constant"),
+        ("constant", "stem", {"eta": 0.1}, "needs a"),
+        ("constant", "stem", {"eta": 0.1, "a": 1.5}, "1.5"),
+        ("constant", "stem", {"eta": "fast", "a": 1}, "fast"),
+        ("calibrated", "stem", {"C1": 0}, "C1"),
+    ],
+)
+def test_bad_schedules_are_refused_in_one_sentence(
+    name: str, algorithm: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        make_schedule(name, algorithm=algorithm, **COMMON, **options)
