@@ -6,9 +6,8 @@ the quotient of the sides is about 1 whatever happens, and the check cannot fail
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, Literal
 
@@ -19,7 +18,6 @@ from stemtheory.runtime import Floats, UsageError, Verdict
 from stemtheory.simulator import Run
 
 Kind = Literal["arithmetic", "pathwise", "conditional", "expectation", "rate", "not-checkable"]
-Where = Literal["all", "off-sync", "sync"]
 
 
 @dataclass(frozen=True)
@@ -164,11 +162,14 @@ class Comparison:
     floor: Any = 0.0
     trivial: Any = None
 
+    def flat(self, values: Any) -> Any:
+        """Return a scalar, or values of the sides' shape, as one value per instance."""
+        shape = np.broadcast_shapes(np.shape(self.left), np.shape(self.right))
+        return np.broadcast_to(np.asarray(values), shape).ravel()
+
     def scaled(self, factor: float) -> Comparison:
         """Return the same comparison with the right side multiplied: the simplest mutant."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        fields["right"] = np.asarray(self.right) * factor
-        return Comparison(**fields)
+        return replace(self, right=np.asarray(self.right) * factor)
 
 
 Compare = Callable[..., Comparison]
@@ -219,7 +220,7 @@ class Claim:
     cases: Callable[[str], tuple[Any, ...]] | None = None
     premises: Callable[[Any], tuple[Premise, ...]] = lambda subject: ()
     readings: tuple[str, ...] = ("literal",)
-    expected: Mapping[tuple[str, Where], Verdict] = field(default_factory=dict)
+    expected: Mapping[tuple[str, str], Verdict] = field(default_factory=dict)
     counterexamples: tuple[Case, ...] = ()
     mutants: tuple[Mutant, ...] = (SCALED,)
     identity: bool = False
@@ -231,10 +232,21 @@ class Claim:
         """Return the verdict that this row must show."""
         if self.kind == "not-checkable":
             return Verdict.NOT_CHECKABLE
-        for key, verdict in self.expected.items():
-            if key == (reading, where):
-                return verdict
-        return Verdict.HOLDS
+        return self.expected.get((reading, where), Verdict.HOLDS)
+
+
+def arithmetic(
+    name: str,
+    label: str,
+    statement: str,
+    formula: str,
+    compare: Compare,
+    *mutants: Mutant,
+    **more: Any,
+) -> Claim:
+    """Return a claim between numbers; without own mutants the right side is divided."""
+    tried = mutants or (SCALED,)
+    return Claim(name, label, "arithmetic", statement, formula, compare, mutants=tried, **more)
 
 
 @dataclass(frozen=True)
@@ -249,8 +261,3 @@ class Finding:
     worst: Mapping[str, Any]
     n: int
     unmet: tuple[str, ...] = ()
-    note: str = ""
-
-    def text(self) -> str:
-        """Return the worst instance as one line of JSON."""
-        return json.dumps(self.worst, default=str)

@@ -11,7 +11,6 @@ gets an equal share of it (Bonferroni), so more claims make every one of them ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,24 +35,28 @@ class Instances(NamedTuple):
     margins: Floats
 
 
-def instances(claim: Claim, comparison: Comparison) -> Instances:
+def instances(claim: Claim, c: Comparison) -> Instances:
     """Return the verdict and the margin of every instance of a comparison."""
-    left, right, where, t = _flat(comparison)
-    spread = None if comparison.spread is None else _flat_like(comparison, comparison.spread)
-    floor = _flat_like(comparison, comparison.floor)
-    verdicts, margins = _instances(claim, comparison, left, right, spread, floor)
-    if comparison.trivial is not None:
-        verdicts = _mark_vacuous(comparison, right, verdicts)
+    left, right, where, t, floor = map(c.flat, (c.left, c.right, c.where, c.t, c.floor))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if claim.kind == "rate":
+            verdicts, margins = _limits(np.abs(left - right), c.flat(c.spread))
+        elif claim.kind == "expectation":
+            verdicts, margins = _statistical(c, left, right, c.flat(c.spread))
+        else:
+            verdicts, margins = _limits(left, right * (1 + RELATIVE) + floor)
+            margins = np.where(np.abs(left) <= floor, np.inf, margins)
+    if c.trivial is not None:  # true, but no better than standing still, a bound says nothing
+        idle = (verdicts == Verdict.HOLDS) & (right >= c.flat(c.trivial))
+        verdicts = np.where(idle, Verdict.VACUOUS, verdicts)
     return Instances(left, right, where, t, verdicts, margins)
 
 
-def judge(claim: Claim, comparison: Comparison, reading: str, note: str = "") -> list[Finding]:
+def judge(claim: Claim, comparison: Comparison, reading: str) -> list[Finding]:
     """Return a cell for every kind of place ('all', 'off-sync', 'sync') in the comparison."""
     every = instances(claim, comparison)
     return [
-        _cell(
-            claim, reading, place, Instances(*(v[every.where == place] for v in every)), note=note
-        )
+        _cell(claim, reading, place, Instances(*(v[every.where == place] for v in every)))
         for place in sorted(set(every.where.tolist()))
     ]
 
@@ -62,19 +65,6 @@ def critical(dof: int, two_sided: bool = False) -> float:
     """Return the Student quantile of one instance's share of the false-alarm rate."""
     share = ALPHA / INSTANCES / (2 if two_sided else 1)
     return float(stdtrit(max(dof, 1), 1 - share))
-
-
-def _instances(
-    claim: Claim, c: Comparison, left: Floats, right: Floats, spread: Any, floor: Floats
-) -> tuple[Any, Floats]:
-    """Return (verdict, margin) per instance."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if claim.kind == "rate":
-            return _limits(np.abs(left - right), spread)
-        if claim.kind == "expectation":
-            return _statistical(c, left, right, spread)
-        verdicts, margins = _limits(left, right * (1 + RELATIVE) + floor)
-        return verdicts, np.where(np.abs(left) <= floor, np.inf, margins)
 
 
 def _limits(left: Floats, right: Floats) -> tuple[Any, Floats]:
@@ -98,34 +88,9 @@ def _statistical(c: Comparison, left: Floats, right: Floats, spread: Any) -> tup
     return verdicts, np.where(upper > 0, right / upper, np.inf)
 
 
-def _mark_vacuous(c: Comparison, right: Floats, verdicts: Any) -> Any:
-    """A bound that is true and no better than standing still says nothing."""
-    trivial = _flat_like(c, c.trivial)
-    return np.where((verdicts == Verdict.HOLDS) & (right >= trivial), Verdict.VACUOUS, verdicts)
-
-
-def _cell(claim: Claim, reading: str, place: str, found: Instances, note: str) -> Finding:
-    worst = int(np.argmin(found.margins))
-    at = {
-        "t": found.t[worst].item(),
-        "left": float(found.left[worst]),
-        "right": float(found.right[worst]),
-    }
-    verdict, margin = combine(found.verdicts.tolist()), _finite(found.margins[worst])
-    return Finding(claim.id, reading, place, verdict, margin, at, len(found.left), note=note)
-
-
-def _flat(c: Comparison) -> Iterator[Any]:
-    shape = np.broadcast_shapes(np.shape(c.left), np.shape(c.right))
-    for values in (c.left, c.right, c.where, c.t):
-        yield np.broadcast_to(np.asarray(values), shape).ravel()
-
-
-def _flat_like(c: Comparison, values: Any) -> Floats:
-    """Return values of a scalar or of the left side's shape, one per instance."""
-    shape = np.broadcast_shapes(np.shape(c.left), np.shape(c.right))
-    return np.broadcast_to(np.asarray(values, float), shape).ravel()
-
-
-def _finite(margin: Any) -> float | None:
-    return float(margin) if np.isfinite(margin) else None
+def _cell(claim: Claim, reading: str, place: str, found: Instances) -> Finding:
+    i = int(np.argmin(found.margins))
+    margin = float(found.margins[i]) if np.isfinite(found.margins[i]) else None
+    worst = {"t": found.t[i].item(), "left": float(found.left[i]), "right": float(found.right[i])}
+    verdict = combine(found.verdicts.tolist())
+    return Finding(claim.id, reading, place, verdict, margin, worst, len(found.left))

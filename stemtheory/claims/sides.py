@@ -61,11 +61,8 @@ class Sample:
 
 def sides(claim: Claim, c: Comparison) -> tuple[Floats, Floats]:
     """Return (allowed, measured) of every instance, flat; see the module."""
-    shape = np.broadcast_shapes(np.shape(c.left), np.shape(c.right))
-    left, right, spread = (
-        np.broadcast_to(np.asarray(np.nan if v is None else v, float), shape).ravel()
-        for v in (c.left, c.right, c.spread)
-    )
+    left, right = c.flat(c.left), c.flat(c.right)
+    spread = c.flat(np.nan if c.spread is None else c.spread)
     if claim.kind == "rate":
         return spread, np.abs(left - right)
     if c.two_sided:

@@ -10,11 +10,11 @@ Paper: Algorithm (Algo_DR-STORM_batch_App).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from stemtheory.algorithms import Costs, Stem, StemState, Step
-from stemtheory.claims.base import Case, dials, noiseless, quadratic
+from stemtheory.algorithms import Stem, StemState
+from stemtheory.claims.base import Case, Mutant, dials, noiseless, quadratic
 from stemtheory.oracles import Problem
 
 # literal: the own points differ at t = tbar_s, where dbar happens to be almost zero.
@@ -53,35 +53,17 @@ def far(I: int) -> Case:
 QUIET = quadratic(2, 1, 2, 2, dim=2, B=1e12, x1=0.0, noise="additive", sigma=0.5, zeta=0.0)
 
 
-def overwritten(case: Any) -> Any:
-    """Return the case under the reading that overwrites the own point: a mutant of the run."""
-    return replace(case, reading="overwrite")
+def read_as(reading: str, name: str = "") -> Mutant:
+    """Return the mutant whose runs follow another reading of the synchronisation."""
+    return Mutant(name or f"reading {reading}", change=lambda case: replace(case, reading=reading))
 
 
-@dataclass(frozen=True)
-class LeavesOneOut:
+class LeavesOneOut(Stem):
     """STEM whose synchronisation hands the means to all workers but the last: a mutant."""
-
-    stem: Stem
-
-    @property
-    def costs(self) -> Costs:
-        """As STEM's."""
-        return self.stem.costs
-
-    def init(self, problem: Problem, x: Any, eta: float, minibatch: Any) -> StemState:
-        """Return STEM's first state."""
-        return self.stem.init(problem, x, eta, minibatch)
-
-    def local_step(
-        self, problem: Problem, state: StemState, step: Step, minibatch: Any
-    ) -> StemState:
-        """Return STEM's local step."""
-        return self.stem.local_step(problem, state, step, minibatch)
 
     def synchronise(self, problem: Problem, state: StemState) -> StemState:
         """Return the averaged state, in which the last worker keeps its own x and d."""
-        after = self.stem.synchronise(problem, state)
+        after = super().synchronise(problem, state)
         x, d = after.x.copy(), after.d.copy()
         x[..., -1, :], d[..., -1, :] = state.x[..., -1, :], state.d[..., -1, :]
         return StemState(x, d, after.previous)

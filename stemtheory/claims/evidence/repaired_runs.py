@@ -58,38 +58,34 @@ def elementary(s: Setting) -> tuple[float, float]:
     return 1 / 32 + A * drift / s.b, 2 * A * drift
 
 
-def beside(lam: float, A: Coefficients, noise: float = 1.0) -> Compare:
+def beside(lam: float, A: Coefficients) -> Compare:
     """Return the comparison of a run with the bound of given lam and A, times 2/(eta_T T).
 
     Delta_f + b sigma^2/(lam L^2 B eta_0) + (c^2/L^2)(A_s sigma^2 + A_z zeta^2) sum eta_t^3
 
     The terms are those of the bound `stem-repaired`, whose lam is 240 and whose A is part (a)'s.
-    ``noise`` is a factor on A_s, for mutants.
+    Mutants change lam, and ``noise``, a factor on A_s.
     """
     own = coefficients("a")
 
-    def value(terms: Terms, s: Setting) -> float:
-        (A_s, A_z), (own_s, own_z) = A(s), own(s)
-        return (
-            terms["gap"]
-            + terms["initial_batch"] * REPAIRED_LAM / lam
-            + terms["variance"] * noise * A_s / own_s
-            + terms["heterogeneity"] * A_z / own_z
-        )
+    def compare(case: Case, lam: float = lam, noise: float = 1.0) -> Comparison:
+        def value(terms: Terms, s: Setting) -> float:
+            (A_s, A_z), (own_s, own_z) = A(s), own(s)
+            return (
+                terms["gap"]
+                + terms["initial_batch"] * REPAIRED_LAM / lam
+                + terms["variance"] * noise * A_s / own_s
+                + terms["heterogeneity"] * A_z / own_z
+            )
 
-    simulated = against("stem-repaired", value)
-
-    def compare(case: Case) -> Comparison:
-        return _exactly(case, value) if is_exact(case) else simulated(case)
+        if not is_exact(case):
+            return against("stem-repaired", value)(case)
+        # exact moments; a start at the minimum has no standstill to be worse than
+        s = setting_of(case)
+        right = np.array([value(BOUNDS["stem-repaired"].terms(s), s)])
+        return Comparison(np.array([average_grad_sq(case)]), right, t=case.T, spread=0.0)
 
     return compare
-
-
-def _exactly(case: Case, value: Callable[[Terms, Setting], float]) -> Comparison:
-    """Compare exact moments; a start at the minimum has no standstill to be worse than."""
-    s = setting_of(case)
-    right = value(BOUNDS["stem-repaired"].terms(s), s)
-    return Comparison(np.array([average_grad_sq(case)]), np.array([right]), t=case.T, spread=0.0)
 
 
 def run_premises(longest: int) -> Callable[[Any], tuple[Premise, ...]]:

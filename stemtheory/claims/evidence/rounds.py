@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Rounds:
         return self.c * self.h**2
 
 
-Sides = Callable[[Rounds], tuple[Floats, Floats]]
+Sides = Callable[..., tuple[Floats, Floats]]
 
 
 def jump_offset(path: Path) -> int:
@@ -88,13 +89,21 @@ def leaving_one_out(values: Floats) -> Floats:
 
 
 def on_rounds(sides: Sides) -> Compare:
-    """Return the comparison, per round, of both sides of an inequality between moments."""
+    """Return the comparison, per round, of both sides of an inequality between moments.
 
-    def compare(case: Case) -> Comparison:
-        path = record(case)
-        left, right = sides(rounds_of(path, over_all))
-        R = case.replicates
-        spread = jackknife(sides, path) if R > 1 else np.zeros_like(left)
+    Mutants hand ``sides`` other arguments, or multiply sigma and zeta on the right.
+    """
+
+    def compare(case: Case, sigma: float = 1.0, zeta: float = 1.0, **other: Any) -> Comparison:
+        path, R = record(case), case.replicates
+        s = path.setting
+        setting = replace(s, sigma=sigma * s.sigma, zeta=zeta * s.zeta)
+
+        def changed(r: Rounds) -> tuple[Floats, Floats]:
+            return sides(replace(r, setting=setting), **other)
+
+        left, right = changed(rounds_of(path, over_all))
+        spread = jackknife(changed, path) if R > 1 else np.zeros_like(left)
         return Comparison(left, right, t=np.zeros_like(left), spread=spread, dof=R - 1)
 
     return compare

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,21 +25,11 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()  # of a standard normal
 # --- cases ----------------------------------------------------------------------------------------
 
 
-def fedavg_case(
-    name: str,
-    K: int,
-    dim: int,
-    b: float,
-    I: int,
-    rounds: int,
-    made: tuple[tuple[str, object], ...],
-    **more: object,
-) -> Case:
-    """Return a recorded case with the largest step the lemmas allow, eta = 1/(9 L I)."""
-    case = Case(name, K, dim, b, I, rounds, made, algorithm="fedavg", schedule="constant")
-    case = replace(case, replicates=32)
-    step = 1 / (9 * setting_of(replace(case, schedule="theorem")).L * I)
-    return replace(case, options=(("eta", step),), **more)  # type: ignore[arg-type]
+def fedavg_case(*fields: Any, replicates: int = 32, **more: Any) -> Case:
+    """Return the case of these fields with the largest step the lemmas allow, eta = 1/(9 L I)."""
+    case = replace(Case(*fields, **more), algorithm="fedavg", replicates=replicates)
+    eta = 1 / (9 * setting_of(case).L * case.I)
+    return replace(case, schedule="constant", options=(("eta", eta),))
 
 
 def lemma_cases(level: str) -> tuple[Case, ...]:
@@ -117,8 +108,9 @@ def averaged(values: Floats, right: float) -> Comparison:
     )
 
 
-def gradient_variance(path: FedAvgPath) -> Comparison:
+def gradient_variance(case: Case, shared_noise: bool = False) -> Comparison:
     """E||dbar_t - (1/K) sum_k grad f^(k)(x_t^(k))||^2 = sigma^2/(bK), all t and replicates."""
+    path = record_fedavg(case, shared_noise)
     s = path.setting
     return averaged(square(path.dbar - path.gbar)[path.t], s.sigma**2 / (s.b * s.K))
 
@@ -145,10 +137,11 @@ def accumulated(
     return Comparison(total.mean(axis=1), np.full(n, right), spread=spread, dof=R - 1)
 
 
-def noise_sum(path: FedAvgPath) -> Comparison:
-    """E||sum of a round's first I - 1 noises||^2 = (I - 1) sigma^2/b, per worker."""
-    s = path.setting
-    noises = path.in_rounds(path.d - path.g)[:, : s.I - 1].sum(axis=1)  # [S, R, K, dim]
+def noise_sum(case: Case, kept: bool = False) -> Comparison:
+    """E||sum of a round's first I - 1 noises||^2 = (I - 1) sigma^2/b; ``kept``: one I - 1 times."""
+    path = record_fedavg(case)
+    s, noise = path.setting, path.in_rounds(path.d - path.g)  # [S, I, R, K, dim]
+    noises = (s.I - 1) * noise[:, 0] if kept else noise[:, : s.I - 1].sum(axis=1)
     return averaged(square(noises).mean(axis=-1), (s.I - 1) * s.sigma**2 / s.b)
 
 
@@ -198,29 +191,13 @@ def constants(_: object) -> Comparison:
     return Comparison(np.array([4 / 5, 5 / 4 * 2, 5 / 4 * 4]), np.array([1 - 16 / 81, 3.0, 5.0]))
 
 
-# --- mutants --------------------------------------------------------------------------------------
-
-
-def shared(case: Case) -> Comparison:
-    """F1 on runs whose workers share one minibatch."""
-    return gradient_variance(record_fedavg(case, shared_noise=True))
-
-
-def stale(case: Case) -> Comparison:
-    """F2a with one minibatch kept for a whole round: the first noise, I - 1 times."""
-    path = record_fedavg(case)
-    s = path.setting
-    noises = (s.I - 1) * path.in_rounds(path.d - path.g)[:, 0]
-    return averaged(square(noises).mean(axis=-1), (s.I - 1) * s.sigma**2 / s.b)
-
-
 def tiny_steps(case: Case) -> Case:
     """Return the case with eta = bK/T, the printed root forgotten."""
     return replace(case, schedule="constant", options=(("eta", case.b * case.K / case.T),))
 
 
-def no_gap(terms: Terms, _: object) -> float:
-    """The theorem's right side without the gap."""
+def without_gap(terms: Terms, _: object) -> float:
+    """Return the theorem's right side without the gap."""
     return sum(terms.values()) - terms["gap"]
 
 
@@ -232,9 +209,9 @@ CLAIMS = (
         kind="expectation",
         statement="The mean direction's variance is sigma^2/(bK) where the noise attains sigma.",
         formula=r"E\|\bar d_t - \frac{1}{K}\sum_k \nabla f^{(k)}(x_t^{(k)})\|^2 = \sigma^2/(bK)",
-        compare=lambda case: gradient_variance(record_fedavg(case)),
+        compare=gradient_variance,
         cases=noisy_cases,
-        mutants=(SCALED, Mutant("workers share their noise", compare=shared)),
+        mutants=(SCALED, wrong("workers share their noise", shared_noise=True)),
     ),
     fedavg_lemma(
         id="F1-C",
@@ -278,9 +255,9 @@ CLAIMS = (
         kind="expectation",
         statement="A round's noises add up to variance (I-1) sigma^2/b: martingale differences.",
         formula=r"E\|\sum_{\ell} (noise\ of\ worker\ k)\|^2 = (I-1)\sigma^2/b \leq (I-1)\sigma^2",
-        compare=lambda case: noise_sum(record_fedavg(case)),
+        compare=noise_sum,
         cases=noisy_cases,
-        mutants=(SCALED, Mutant("one minibatch for a whole round", compare=stale)),
+        mutants=(SCALED, wrong("one minibatch for a whole round", kept=True)),
     ),
     fedavg_lemma(
         id="F2b",
@@ -326,7 +303,7 @@ CLAIMS = (
         mutants=(
             SCALED,
             Mutant("step bK/T without the root", change=tiny_steps),
-            Mutant("without the gap", compare=against("fedavg-theorem", no_gap)),
+            Mutant("without the gap", compare=against("fedavg-theorem", without_gap)),
         ),
     ),
 )

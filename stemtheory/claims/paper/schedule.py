@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import SCALED, Claim, Compare, Comparison, Mutant, wrong
+from stemtheory.claims.base import Comparison, Mutant, arithmetic, wrong
 from stemtheory.claims.panel import Grid
 from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b, theorem_eta, theorem_offset
@@ -151,36 +151,13 @@ def _identity(found: Floats, wanted: Floats, ulps: float) -> Comparison:
     return Comparison(np.abs(found - wanted), ulps * ULP * np.abs(wanted))
 
 
-def _claim(
-    name: str,
-    label: str,
-    statement: str,
-    formula: str,
-    compare: Compare,
-    *mutants: Mutant,
-    reason: str = "",
-    identity: bool = False,
-) -> Claim:
-    return Claim(
-        id=name,
-        label=label,
-        kind="arithmetic",
-        statement=statement,
-        formula=formula,
-        compare=compare,
-        mutants=mutants or (SCALED,),
-        reason=reason,
-        identity=identity,
-    )
-
-
 def _longer_phase(g: Grid) -> Comparison:
     top, end = 1 / (16 * g.L * g.I), 8 * 4096 * g.I**3 * (g.b * g.K) ** 2
     return Comparison(np.abs(eta(g, end) / top - 1), np.full_like(top, 8 * ULP))
 
 
 CLAIMS = (
-    _claim(
+    arithmetic(
         "SCH0",
         STEP,
         "The printed eta_t, whatever sigma > 0 is, is one minimum without sigma.",
@@ -190,7 +167,7 @@ CLAIMS = (
         identity=True,
         reason="At sigma = 0 the printed form is 0/0; the minimum is what is meant.",
     ),
-    _claim(
+    arithmetic(
         "SCH1",
         APP,
         "Both printed forms of c agree, and sigma cancels from the schedule.",
@@ -199,7 +176,7 @@ CLAIMS = (
         wrong("K lost", power=0),
         identity=True,
     ),
-    _claim(
+    arithmetic(
         "SCH2",
         APP,
         "The step sizes and the weights w_t do not increase.",
@@ -207,8 +184,8 @@ CLAIMS = (
         non_increasing,
         wrong("reversed", sign=-1),
     ),
-    _claim("SCH3", APP, "No step exceeds 1/(16LI).", r"\eta_t \leq 1/(16LI)", cap),
-    _claim(
+    arithmetic("SCH3", APP, "No step exceeds 1/(16LI).", r"\eta_t \leq 1/(16LI)", cap),
+    arithmetic(
         "SCH4",
         APP,
         "c is at most 128 L^2/(bK).",
@@ -216,28 +193,28 @@ CLAIMS = (
         c_bound,
         reason="The true maximum of c bK/L^2 is 64.0417: twice loose, so c^2 is four times loose.",
     ),
-    _claim(
+    arithmetic(
         "SCH5",
         APP,
         "The printed upper bound of w_t.",
         r"w_t \leq \sigma^2\max\{2, 4096I^3(bK)^2-t, 512/(bKI^3)\}",
         w_bound,
     ),
-    _claim(
+    arithmetic(
         "SCH6",
         "Eq: GradNorm_1stTerm",
         "w_t never exceeds its value in the constant phase.",
         r"w_t \leq 4096 L^3 I^3 \bar\kappa^3",
         w_cap,
     ),
-    _claim(
+    arithmetic(
         "SCH7",
         APP,
         "The momentum a is in (0, 0.2502].",
         r"0 < a_{t+1} \leq 64.05/(256bKI^2) \leq 0.2502",
         momentum_range,
     ),
-    _claim(
+    arithmetic(
         "SCH8",
         DIFFERENCE,
         "The chain that bounds the growth of 1/eta_t.",
@@ -245,14 +222,14 @@ CLAIMS = (
         r" \leq \frac{\sigma^2}{24\bar\kappa^3LI}\eta_t",
         step_difference,
     ),
-    _claim(
+    arithmetic(
         "SCH9",
         DIFFERENCE,
         "So c eta_t absorbs that growth and leaves 64 L^2 eta_t/(bK).",
         r"1/\eta_t - 1/\eta_{t-1} - c\,\eta_t \leq -64L^2\eta_t/(bK)",
         absorbed,
     ),
-    _claim(
+    arithmetic(
         "SCH10",
         APP,
         "The step is constant up to T_const = 4096 I^3 (bK)^2 - m.",
@@ -260,14 +237,14 @@ CLAIMS = (
         constant_phase,
         Mutant("a phase eight times longer", compare=_longer_phase),
     ),
-    _claim(
+    arithmetic(
         "SCH10-curve",
         "eq: I:b_SAMVR",
         "On the trade-off curve the step never leaves that phase.",
         r"I^3(bK)^2 = T \Rightarrow T < T_{const}",
         on_the_curve,
     ),
-    _claim(
+    arithmetic(
         "SCH11",
         "Thm: Flexible_FedAvg",
         "FedAvg's premise says exactly that eta <= 1/(9LI).",

@@ -17,9 +17,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant, wrong
+from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, elementary, run_cases, run_premises
-from stemtheory.claims.evidence.rounds import Rounds, on_rounds
+from stemtheory.claims.evidence.rounds import on_rounds
 from stemtheory.claims.intervals import Interval, enclose, exp_upper, stack
 from stemtheory.claims.repaired.coefficients import (
     ELEMENTARY_A,
@@ -34,10 +35,7 @@ from stemtheory.claims.repaired.steps import (
     one_step,
     round_cases,
     step_cases,
-    without,
 )
-from stemtheory.claims.repaired.theorem import read_as
-from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b
 
 THEOREM = "Thm: PR_Convergence_Main_App"
@@ -50,11 +48,6 @@ Lengths = np.ndarray[Any, np.dtype[np.int64]]
 def potential(path: Path, lam: float = 64, m: float | None = None, jump: float = 1.0) -> Comparison:
     """6.1: the printed potential and the printed weights, theta = 1 and w = 1."""
     return one_step(path, lam, 1.0, 1.0, m=m, jump=jump)
-
-
-def _small(r: Rounds) -> tuple[Floats, Floats]:
-    """A wrong version of 6.2: smaller than what constant dbar and opposite curvatures give."""
-    return accumulated(r, base=0.04)
 
 
 def between(first: int, last: int) -> tuple[Lengths, ...]:
@@ -222,9 +215,10 @@ CLAIMS = (
         premises=at_least_two,
         readings=RIGHT_READINGS,
         mutants=(
-            Mutant("0.04 instead of 2.8046", compare=on_rounds(_small)),
-            Mutant("zeta left out", compare=without(accumulated, zeta=0.0)),
-            Mutant("sigma left out", compare=without(accumulated, sigma=0.0)),
+            # smaller than what constant dbar and opposite curvatures give
+            wrong("0.04 instead of 2.8046", base=0.04),
+            wrong("zeta left out", zeta=0.0),
+            wrong("sigma left out", sigma=0.0),
         ),
     ),
     arithmetic(
@@ -250,8 +244,8 @@ CLAIMS = (
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
-            Mutant("initial batch over 280 instead of 64", compare=beside(280, elementary)),
-            Mutant("no term in sigma", compare=beside(64, elementary, noise=0.0)),
+            wrong("initial batch over 280 instead of 64", lam=280),
+            wrong("no term in sigma", noise=0.0),
         ),
     ),
     arithmetic(

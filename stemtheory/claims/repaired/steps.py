@@ -13,10 +13,11 @@ import numpy as np
 
 from stemtheory.algorithms import Stem
 from stemtheory.bounds import Premise
-from stemtheory.claims.base import Case, Compare, Comparison, noiseless, quadratic, resting
+from stemtheory.claims.base import Case, Comparison, noiseless, quadratic, resting
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import EPS, square
-from stemtheory.claims.evidence.rounds import Rounds, Sides, on_rounds
+from stemtheory.claims.evidence.rounds import Rounds
+from stemtheory.claims.evidence.sums import growth, per_t
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.repaired.coefficients import METHOD
 from stemtheory.runtime import Floats
@@ -35,9 +36,9 @@ def one_step(
     mutants.
     """
     s, t = path.setting, path.t
-    eta, before, a = _column(path.eta[t]), _column(path.eta[t - 1]), _column(path.a[t + 1])
+    eta, before, a = per_t(path.eta[t]), per_t(path.eta[t - 1]), per_t(path.a[t + 1])
     weight = s.b * s.K / (lam * s.L**2)
-    error, grown = square(path.ebar[t]), _growth(path)
+    error, grown = square(path.ebar[t]), growth(path)
     potential = weight * (grown / eta + ((1 - a) ** 2 / eta - 1 / before) * error)
     descent = eta / 2 * square(path.G[t])
     descent += (eta / 2 - eta**2 * s.L / 2 - (1 + theta) / lam * eta) * path.q2[t]
@@ -48,13 +49,13 @@ def one_step(
     place = jumps(path)
     right = (
         w * eta * s.L**2 / s.K * path.X[t]
-        + np.where(_column(place == "sync"), jumped, drifted)
+        + np.where(per_t(place == "sync"), jumped, drifted)
         + (1 + 1 / theta) * a**2 * s.sigma**2 / (lam * s.L**2 * eta)
     )
     size = np.abs(path.f[t]) + np.abs(path.f[t + 1]) + weight * error / before
     floor = 64 * EPS * (size + eta * (square(path.G[t]) + path.q2[t]))
-    where = np.broadcast_to(_column(place), left.shape)
-    return Comparison(left, right, where, _column(t), floor=floor)
+    where = np.broadcast_to(per_t(place), left.shape)
+    return Comparison(left, right, where, per_t(t), floor=floor)
 
 
 def jumps(path: Path) -> Any:
@@ -65,18 +66,6 @@ def jumps(path: Path) -> Any:
     """
     first = Stem(path.case.reading).averages_first
     return path.where(path.t, "end" if first else "start")
-
-
-def _growth(path: Path) -> Floats:
-    """E||ebar_{t+1}||^2 - (1-a)^2 ||ebar_t||^2 given F_t: noise, and bias where there is any."""
-    t = path.t
-    keep = _column(1 - path.a[t + 1])
-    cross = 2 * keep * (path.ebar[t] * path.bias[t]).sum(axis=-1)
-    return np.asarray(path.noise_power[t] + square(path.bias[t]) + cross)
-
-
-def _column(values: Any) -> Any:
-    return np.asarray(values)[:, None]
 
 
 # --- one round ------------------------------------------------------------------------------------
@@ -94,9 +83,10 @@ def forcing(r: Rounds, carry: float | None = None) -> Floats:
     return np.asarray(moved + carried + apart + noise)
 
 
-def drift(r: Rounds, G: float = float(METHOD.G)) -> tuple[Floats, Floats]:
-    """(R2): Y_i <= G F_i within every round."""
-    return r.Y, G * forcing(r)
+def drift(r: Rounds, first: float = 1.0) -> tuple[Floats, Floats]:
+    """(R2): Y_i <= G F_i within every round; ``first`` is a factor on its first dbar."""
+    q = np.concatenate([first * r.q[..., :1], r.q[..., 1:]], axis=-1)
+    return r.Y, float(METHOD.G) * forcing(replace(r, q=q))
 
 
 def jump_size(r: Rounds, third: float = 3.0, power: float = 1.5) -> tuple[Floats, Floats]:
@@ -169,16 +159,6 @@ def round_cases(level: str) -> tuple[Case, ...]:
         PUSHED,
         SHAKEN,
     )
-
-
-def without(sides: Sides, *, sigma: float = 1.0, zeta: float = 1.0) -> Compare:
-    """Return the comparison of rounds with sigma and zeta multiplied by what is given."""
-
-    def wrong(r: Rounds) -> tuple[Floats, Floats]:
-        s = r.setting
-        return sides(replace(r, setting=replace(s, sigma=sigma * s.sigma, zeta=zeta * s.zeta)))
-
-    return on_rounds(wrong)
 
 
 def at_least_two(case: Case) -> tuple[Premise, ...]:

@@ -8,17 +8,17 @@ Paper: Thm: PR_Convergence_Main_App.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from stemtheory.bounds import REPAIRED_LAM
-from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant, wrong
+from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, wrong
+from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, coefficients, run_cases, run_premises
-from stemtheory.claims.evidence.rounds import Rounds, on_rounds
+from stemtheory.claims.evidence.rounds import on_rounds
 from stemtheory.claims.repaired.coefficients import METHOD, PARTS
 from stemtheory.claims.repaired.steps import (
     at_least_two,
@@ -27,9 +27,7 @@ from stemtheory.claims.repaired.steps import (
     one_step,
     round_cases,
     step_cases,
-    without,
 )
-from stemtheory.runtime import Floats
 
 POTENTIAL = "Lem: Potential_Descent_App"
 DRIFT = "lem: GradientError_PotentialFn_App"
@@ -51,21 +49,6 @@ def potential(
     )
 
 
-def read_as(reading: str) -> Mutant:
-    """Return the mutant whose runs follow another reading of the synchronisation."""
-    return Mutant(f"reading {reading}", change=lambda case: replace(case, reading=reading))
-
-
-def _late(r: Rounds) -> tuple[Floats, Floats]:
-    """A wrong version of (R2): the round's first direction does not move the workers."""
-    return drift(replace(r, q=np.concatenate([0 * r.q[..., :1], r.q[..., 1:]], axis=-1)))
-
-
-def _narrow(r: Rounds) -> tuple[Floats, Floats]:
-    """A wrong version of (R3): I instead of I^{3/2} on the term of dbar."""
-    return jump_size(r, power=1.0)
-
-
 def _run_level(name: str, part: str, statement: str) -> Claim:
     A, longest = coefficients(part), PARTS[part].longest
     return Claim(
@@ -82,8 +65,8 @@ def _run_level(name: str, part: str, statement: str) -> Claim:
         readings=RIGHT_READINGS,
         mutants=(
             SCALED,
-            Mutant("initial batch over 280 instead of 240", compare=beside(280, A)),
-            Mutant("no term in sigma", compare=beside(REPAIRED_LAM, A, noise=0.0)),
+            wrong("initial batch over 280 instead of 240", lam=280),
+            wrong("no term in sigma", noise=0.0),
             read_as("overwrite"),
         ),
     )
@@ -128,9 +111,9 @@ CLAIMS = (
         compare=on_rounds(drift),
         mutants=(
             SCALED,
-            Mutant("the first direction left out", compare=on_rounds(_late)),
-            Mutant("zeta left out", compare=without(drift, zeta=0.0)),
-            Mutant("sigma left out", compare=without(drift, sigma=0.0)),
+            wrong("the first direction left out", first=0.0),
+            wrong("zeta left out", zeta=0.0),
+            wrong("sigma left out", sigma=0.0),
         ),
     ),
     per_round(
@@ -141,10 +124,10 @@ CLAIMS = (
         compare=on_rounds(jump_size),
         mutants=(
             SCALED,
-            Mutant("Q/5 instead of Q/3", compare=on_rounds(lambda r: jump_size(r, third=5.0))),
-            Mutant("I instead of I^{3/2}", compare=on_rounds(_narrow)),
-            Mutant("zeta left out", compare=without(jump_size, zeta=0.0)),
-            Mutant("sigma left out", compare=without(jump_size, sigma=0.0)),
+            wrong("Q/5 instead of Q/3", third=5.0),
+            wrong("I instead of I^{3/2}", power=1.0),
+            wrong("zeta left out", zeta=0.0),
+            wrong("sigma left out", sigma=0.0),
         ),
     ),
     _run_level("Ra", "a", "Part (a), I/m <= 20000: A_s = 0.0087, A_z = 1.2e-4 + 2e-5 I/m."),

@@ -24,7 +24,6 @@ from stemtheory.claims.paper.fedavg import (
     noise_sum,
     noisy_cases,
     run_cases,
-    stale,
 )
 from stemtheory.claims.paper.fedavg_rates import at_accuracy, speed_up_beyond, upper_beyond
 from stemtheory.runtime import Verdict
@@ -101,20 +100,20 @@ def test_tilted_workers_drift_as_the_recursion_says() -> None:
 def test_the_variance_is_an_equality_and_independence_matters() -> None:
     """Under the paper's claim |z| stays below the ledger's limit; shared noise is K times more."""
     case = noisy_cases("quick")[2]
-    honest = gradient_variance(record_fedavg(case))
+    honest = gradient_variance(case)
     limit = critical(honest.dof, two_sided=True)
     assert abs(honest.left[0] - honest.right[0]) < limit * float(honest.spread)
-    together = gradient_variance(record_fedavg(case, shared_noise=True))
+    together = gradient_variance(case, shared_noise=True)
     assert together.left[0] == pytest.approx(case.K * honest.right[0], rel=0.3)
 
 
 def test_noises_of_a_round_do_not_correlate() -> None:
     """(I - 1) sigma^2/b as martingale differences; a kept minibatch gives (I - 1)^2 sigma^2/b."""
     case = noisy_cases("quick")[2]
-    honest = noise_sum(record_fedavg(case))
+    honest = noise_sum(case)
     assert honest.right[0] == pytest.approx(3 * 0.25 / 2.5)
     assert honest.left[0] == pytest.approx(honest.right[0], rel=0.15)
-    assert stale(case).left[0] == pytest.approx(3 * honest.right[0], rel=0.15)
+    assert noise_sum(case, kept=True).left[0] == pytest.approx(3 * honest.right[0], rel=0.15)
 
 
 def test_the_theorem_names_its_unmet_premise() -> None:

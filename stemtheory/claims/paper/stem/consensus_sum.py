@@ -13,9 +13,9 @@ from stemtheory.claims.base import (
     SCALED,
     Case,
     Claim,
-    Compare,
     Comparison,
     Mutant,
+    arithmetic,
     wrong,
 )
 from stemtheory.claims.evidence.counterexamples import DRIFTED, QUIET, far, tilted
@@ -116,27 +116,6 @@ def final_constants(g: Grid, shrink: float = 4 / 5) -> Comparison:
     return Comparison(np.array([front * 3 / 32, front * 3 / 16]), np.array([1 / 64, 1 / 32]))
 
 
-def _arithmetic(
-    name: str,
-    label: str,
-    statement: str,
-    formula: str,
-    compare: Compare,
-    mutant: Mutant,
-    reason: str = "",
-) -> Claim:
-    return Claim(
-        id=name,
-        label=label,
-        kind="arithmetic",
-        statement=statement,
-        formula=formula,
-        compare=compare,
-        mutants=(SCALED, mutant),
-        reason=reason,
-    )
-
-
 CLAIMS = (
     Claim(
         id="M6",
@@ -161,13 +140,14 @@ CLAIMS = (
             wrong("without ||dbar||^2 and the noise", mean=0.0, noise=0.0),
         ),
     ),
-    _arithmetic(
+    arithmetic(
         "M6a",
         LEMMA,
         "The drift's growth factor over one step at beta = 1/I.",
         r"(1-a_t)^2(1+\tfrac1I) + 4L^2(I+1)\eta_{t-1}^2 \leq 1 + \tfrac1I + \tfrac{I+1}{64I^2}"
         r" \leq 1 + \tfrac{33}{32I}",
         coefficient,
+        SCALED,
         wrong("1 + 1/I", growth=1.0),
     ),
     Claim(
@@ -195,30 +175,33 @@ CLAIMS = (
             wrong("without the noise and ||dbar||^2", mean=0.0, noise=0.0),
         ),
     ),
-    _arithmetic(
+    arithmetic(
         "M6c",
         UNROLLED,
         "The growth factor over a round.",
         r"(1+\tfrac{33}{32I})^I \leq e^{33/32} < 3",
         compounded,
+        SCALED,
         wrong("3/(2I) as printed", growth=1.5),
         reason="The printed 3/(2I) in the zeta term is a slip for 33/(32I).",
     ),
-    _arithmetic(
+    arithmetic(
         "M6d",
         LEMMA,
         "The drift's feedback on itself is at most a fifth.",
         r"1 - 192 L^2 I^4 c^2 (\tfrac{1}{16LI})^6 \geq \tfrac45",
         self_term,
+        SCALED,
         wrong("256 for 192", factor=256.0),
     ),
-    _arithmetic(
+    arithmetic(
         "M6e",
         LEMMA,
         "The constants that the lemma ends with.",
         r"\tfrac54 \tfrac{33}{256} \tfrac{3}{32} \leq \tfrac{1}{64},"
         r" \tfrac54 \tfrac{33}{256} \tfrac{3}{16} \leq \tfrac{1}{32}",
         final_constants,
+        SCALED,
         wrong("3/4 for 4/5", shrink=3 / 4),
     ),
 )

@@ -31,7 +31,7 @@ from stemtheory.claims.evidence.counterexamples import (
     OPPOSED_NOISY,
     QUIET,
     opposed,
-    overwritten,
+    read_as,
     tilted,
 )
 from stemtheory.claims.evidence.path import Path, record
@@ -122,18 +122,8 @@ def expected_growth(case: Case, kept: int = 2, samples: float = 1.0) -> Comparis
     t = path.t
     power = path.noise_power[t] * samples
     left = square(path.ebar[t + 1]) - per_t(1 - path.a[t + 1]) ** kept * square(path.ebar[t])
-    found = mean_of(path, left - power)
-    right = power.mean(axis=1)
-    assert isinstance(found.left, np.ndarray)
-    return Comparison(
-        found.left + right,
-        right,
-        found.where,
-        found.t,
-        spread=found.spread,
-        dof=found.dof,
-        two_sided=True,
-    )
+    found, right = mean_of(path, left - power), power.mean(axis=1)
+    return replace(found, left=found.left + right, right=right)
 
 
 def per_sample(path: Path, noise: float = 1.0, moving: float = 1.0) -> Comparison:
@@ -192,7 +182,7 @@ CLAIMS = (
         reason="overwrite has no such repair: its jump is a bias, not a distance.",
         mutants=(
             SCALED,
-            Mutant("the reading that overwrites", change=overwritten),
+            read_as("overwrite", "the reading that overwrites"),
             wrong("without the noise term", noise=0.0),
             Mutant("no jump", compare=lambda p: repaired(p, jumps=np.zeros((p.T, 1), bool))),
         ),
@@ -215,7 +205,7 @@ CLAIMS = (
         repair="Under overwrite it holds with ebar at the points before averaging.",
         mutants=(
             SCALED,
-            Mutant("the reading that overwrites", change=overwritten),
+            read_as("overwrite", "the reading that overwrites"),
             wrong("the minibatch of the step before", lag=1),
             wrong("ebar_t for ebar_{t+1}", shift=0),
         ),
@@ -235,7 +225,7 @@ CLAIMS = (
         reason="overwrite: as M3a.",
         mutants=(
             SCALED,
-            Mutant("the reading that overwrites", change=overwritten),
+            read_as("overwrite", "the reading that overwrites"),
             wrong("1 - a for its square", kept=1),
             Mutant(
                 "1/(b^2 K) for 1/(b^2 K^2)",

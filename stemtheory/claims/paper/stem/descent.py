@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms import Stem, mean_over_workers
+from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.base import ALL_READINGS, SCALED, Claim, Compare, Comparison, Mutant, wrong
 from stemtheory.claims.evidence.counterexamples import DRIFTED, LeavesOneOut
 from stemtheory.claims.evidence.path import Path, play
@@ -118,7 +118,7 @@ def broken(compare: Compare) -> Mutant:
     """Return the mutant whose run averages all workers but the last."""
 
     def on_broken_run(path: Path) -> Comparison:
-        return compare(play(path.case, LeavesOneOut(Stem(path.case.reading))))
+        return compare(play(path.case, LeavesOneOut(path.case.reading)))
 
     return Mutant("a synchronisation that leaves out the last worker", compare=on_broken_run)
 

@@ -20,12 +20,12 @@ from stemtheory.claims.base import (
     Claim,
     Comparison,
     Mutant,
-    Where,
     dials,
     noiseless,
     quadratic,
     wrong,
 )
+from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.evidence.measured import Terms, against, premises
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import EPS, square
@@ -141,8 +141,7 @@ def counterexamples(name: str) -> tuple[Case, ...]:
     return (BENIGN, *broken) if name == "M7b" else broken
 
 
-OVERWRITE = Mutant("reading overwrite", change=lambda case: replace(case, reading="overwrite"))
-BROKEN: dict[tuple[str, Where], Verdict] = {
+BROKEN: dict[tuple[str, str], Verdict] = {
     ("overwrite", "all"): Verdict.VIOLATED,
     ("average-both", "all"): Verdict.VIOLATED,
 }
@@ -184,7 +183,7 @@ CLAIMS = (
         counterexamples=counterexamples("M7b"),
         mutants=(
             SCALED,
-            OVERWRITE,
+            read_as("overwrite"),
             Mutant(
                 "first batch's term without its b",
                 compare=against(
@@ -207,7 +206,7 @@ CLAIMS = (
         counterexamples=counterexamples("M7"),
         mutants=(
             SCALED,
-            OVERWRITE,
+            read_as("overwrite"),
             Mutant(
                 "gap term without its I",
                 compare=against("stem-theorem", without("gap", factor=lambda s: 1 / s.I)),
