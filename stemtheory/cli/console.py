@@ -214,6 +214,7 @@ def table(
     Cells of the columns in ``cut`` keep to one line, with an ellipsis where they are too long.
     """
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
@@ -232,7 +233,14 @@ def table(
     for i, name in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[i], int | float | None) for row in rows)
         fixed = i == 0 or (bool(cut) and name not in cut)
-        grid.add_column(name, justify="right" if numeric else "left", no_wrap=fixed)
+        # what may not wrap says how wide it is: rich would measure its longest word alone
+        width = max(cell_len(text) for text in (name, *(number(row[i]) for row in rows)))
+        grid.add_column(
+            name,
+            justify="right" if numeric else "left",
+            no_wrap=fixed,
+            min_width=width if fixed else None,
+        )
     for row in rows:
         grid.add_row(*(cell_text(c, name in cut) for name, c in zip(columns, row, strict=True)))
     _print(grid)

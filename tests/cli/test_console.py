@@ -34,6 +34,11 @@ def test_no_digit_is_cut_off_on_a_narrow_terminal(
     console.table(("bound", "value", "margin"), [["stem-repaired-explicit", 31.52, 1.234e-5]])
     for word in ("stem-repaired-explicit", "31.52", "1.234e-05", "value", "margin"):
         assert word in shown.getvalue()
+    console.table(
+        ("", ""), [["||grad f(x1)||^2", "0.6485"], ["measured M", "0.5127  (95% interval)"]]
+    )
+    for text in ("||grad f(x1)||^2   0.6485", "measured M         0.5127"):
+        assert text in shown.getvalue()
     assert "…" not in shown.getvalue()
 
 
