@@ -15,6 +15,7 @@ from tests.helpers.sources import ROOT
 CONTRACT = "tests/claims/contract/test_contract.py"
 # What covers a file besides, by the beginning of its path.
 COVERS: dict[str, tuple[str, ...]] = {
+    "CONTRIBUTING.md": ("tests/docs/test_contributing.py",),
     "README.md": ("tests/docs/test_readme.py",),
     "docs/": ("tests/docs",),
     "figures/": ("tests/figures",),
@@ -37,7 +38,7 @@ def near(name: str) -> list[str]:
     found = mirrored(path) if path.parts[0] == "stemtheory" else []
     found += [test for start, tests in COVERS.items() if name.startswith(start) for test in tests]
     chosen = ["-k", path.stem] if name.startswith(BY_NAME) else []
-    return [*dict.fromkeys(found or ["tests/whole"]), *chosen]
+    return [*dict.fromkeys(found or ["tests/whole/test_tree.py"]), *chosen]
 
 
 def mirrored(path: PurePosixPath) -> list[str]:
@@ -45,6 +46,8 @@ def mirrored(path: PurePosixPath) -> list[str]:
     folder = ROOT.joinpath("tests", *path.parent.parts[1:])
     while not any(folder.glob("test_*.py")) and folder != ROOT / "tests":
         folder = folder.parent
+    if folder == ROOT / "tests":
+        return ["tests/whole/test_packaging.py"]
     tests = sorted(folder.glob("test_*.py"))
     module = ".".join(path.with_suffix("").parts)
     room, _, own = module.rpartition(".")
