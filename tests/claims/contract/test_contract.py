@@ -382,7 +382,7 @@ def test_a_slope_that_raises_is_a_verdict() -> None:
 
 
 def test_something_else_is_refused() -> None:
-    with pytest.raises(UsageError, match="it lacks K, constants, dials"):
+    with pytest.raises(UsageError, match="it lacks K, combine, constants, dials"):
         check_problem(object())
     with pytest.raises(UsageError, match="known are"):
         check_problem("welsh")
