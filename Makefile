@@ -59,7 +59,7 @@ bench: $(RUN) ## run each script of benchmarks/ (never asserted in tests)
 	done
 
 mutants: $(STAMPS)/test ## small wrong changes of the source: which does no test notice? (hours)
-	$(PY) benchmarks/mutants.py --jobs $(WORKERS) $(ARGS)
+	$(PY) -m benchmarks.mutants --jobs $(WORKERS) $(ARGS)
 
 clean: ## remove .venv, builds and caches (results/ and out/ stay)
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,11 +1,11 @@
 """Makes small wrong changes in the source, one at a time, and lists those that no test notices.
 
-Every mutant is run against the tests near its module, in a copy of the tree: the test of the same
-path first, then those that ``NEAR`` names. A survivor is a line that may be wrong without anybody
-noticing; each is explained in the record or gets a test. Sites are drawn by a seed of their own
-for every module, so that a record can be continued: ``--seed 1`` tries others.
+Every mutant is run against the tests near its module, in a copy of the tree: those that
+``tests.near`` finds, then those that ``NEAR`` names. A survivor is a line that may be wrong without
+anybody noticing; each is explained in the record or gets a test. Every module draws its places by
+itself, from the seed and its path: ``--seed 1`` tries others.
 
-    python benchmarks/mutants.py [--only GLOB] [--each N] [--seed S] [--jobs J] [--list]
+    python -m benchmarks.mutants [--only GLOB] [--each N] [--seed S] [--jobs J] [--list]
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from queue import Queue
 from typing import NamedTuple
 
 from stemtheory._version import __version__
+from tests.near import near
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "benchmarks/results/mutants.json"
 LONGEST = 900  # seconds; a mutant that never ends is noticed
 SKIPPED = (".*", "__pycache__", "*.egg-info", "out", "results", "build", "dist")
 
-# What is mutated, the core and the last mile, and which tests stand near beside the mirror's.
+# What is mutated, the core and the last mile, and which tests are near besides those of tests.near.
 NEAR: dict[str, tuple[str, ...]] = {
     "schedules": ("tests/schedules", "tests/bounds"),
     "bounds": ("tests/bounds",),
     "algorithms": ("tests/algorithms",),
-    "simulator/fused/tables": ("tests/simulator/fused", "tests/algorithms"),
+    "simulator/fused/tables": ("tests/simulator/test_stepwise.py", "tests/simulator/fused"),
     "simulator/fused/progress": ("tests/simulator/fused",),
     "simulator/[!f]*": ("tests/simulator", "tests/algorithms"),
     "moments": ("tests/moments",),
@@ -92,17 +93,11 @@ def modules(pattern: str) -> list[str]:
 
 
 def tests_near(path: str) -> list[str]:
-    """Return the tests that should notice: the mirror's first."""
+    """Return the tests that should notice a change of a module; none where it is not mutated."""
     name = path.removeprefix("stemtheory/").removesuffix(".py")
-    near = [
-        test
-        for place, tests in NEAR.items()
-        if fnmatch(name, place) or fnmatch(name, f"{place}/*")
-        for test in tests
-    ]
-    folder, _, module = name.rpartition("/")
-    mirror = f"tests/{folder}/test_{module}.py"
-    return ([mirror] if near and (ROOT / mirror).is_file() else []) + near
+    places = [place for place in NEAR if fnmatch(name, place) or fnmatch(name, f"{place}/*")]
+    besides = [test for place in places for test in NEAR[place]]
+    return [*dict.fromkeys([*near(path), *besides])] if places else []
 
 
 def sites(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
@@ -180,7 +175,7 @@ def noticed(tree: Path, path: str, source: str, tests: list[str]) -> str:
     (tree / path).write_text(source, encoding="utf-8")
     try:
         done = subprocess.run(
-            [*command, *dict.fromkeys(tests)], cwd=tree, env=os.environ | quiet,
+            [*command, *tests], cwd=tree, env=os.environ | quiet,
             timeout=LONGEST, capture_output=True, text=True, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:

@@ -89,6 +89,13 @@ def test_the_rise_after_the_constant_phase_is_not_mistaken_for_the_answer() -> N
     assert found.T > 2 * end
 
 
+def test_the_search_of_the_constant_phase_ends_with_its_last_whole_round() -> None:
+    """The phase ends at 13, I = 2: met from 10 to 12, lost behind it, met for good from 100 on."""
+    assert first_fixed(lambda T: 10 <= T <= 12 or T >= 100, 2, 13.0) == 10
+    assert first_fixed(lambda T: 10 <= T <= 11 or T >= 100, 2, 13.0) == 100
+    assert first_fixed(lambda T: T >= 14, 2, 13.0) == 14
+
+
 def test_the_answer_may_fail_again_later() -> None:
     """The rule is the first T: where I jumps from 1 to 2, zeta appears and the bound rises."""
     at: dict[str, Any] = {"L": 1.0, "sigma": 0.01, "zeta": 40.0, "gap": 0.01}

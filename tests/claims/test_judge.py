@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as t_distribution
 
 from stemtheory.claims.base import Case, Claim, Comparison, Kind, dials
 from stemtheory.claims.evidence.path import record
-from stemtheory.claims.judge import ALPHA, INSTANCES, critical, judge
+from stemtheory.claims.judge import ALPHA, INSTANCES, critical, instances, judge
 from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 
@@ -69,10 +71,29 @@ def test_a_true_bound_above_the_trivial_value_is_vacuous() -> None:
 
 def test_false_alarm_rate_is_shared() -> None:
     """A fair z-test at an instance's share of ALPHA: the quantile is that of ALPHA / INSTANCES."""
-    normal = critical(10**9)
-    from scipy.stats import norm
+    for two_sided, tail in ((False, 1), (True, 2)):
+        normal = critical(10**9, two_sided)
+        assert norm.sf(normal) == pytest.approx(ALPHA / INSTANCES / tail, rel=1e-3)
+        assert t_distribution.sf(critical(9, two_sided), 9) == pytest.approx(
+            ALPHA / INSTANCES / tail, rel=1e-9
+        )
 
-    assert norm.sf(normal) == pytest.approx(ALPHA / INSTANCES, rel=1e-3)
+
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_a_limit_is_crossed_as_often_as_its_share_says(
+    two_sided: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2000 true lines of eight normal values at a share of 5 %: 100 convictions, +- 9.7.
+
+    Outside of 100 +- 45 at a rate of 4e-6; twice the share, or half of it, brings 200 or 50.
+    """
+    monkeypatch.setattr("stemtheory.claims.judge.ALPHA", 0.05 * INSTANCES)
+    values = np.random.default_rng(5).normal(0.0, 3.0, size=(2000, 8))
+    left, spread = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(8)
+    claim = Claim("X", "eq: Step-Size", "expectation", "s", "f", compare=lambda subject: subject)
+    sides = Comparison(left, np.zeros(2000), spread=spread, dof=7, two_sided=two_sided)
+    convicted = np.sum(instances(claim, sides).verdicts == Verdict.VIOLATED)
+    assert abs(convicted - 100) < 45
 
 
 def test_case_survives_json() -> None:

@@ -45,6 +45,23 @@ def test_make_schedule(name: str, algorithm: str, options: dict[str, Any], kind:
 
 
 @pytest.mark.parametrize(
+    ("L", "K", "b", "I", "scale"), [(2.0, 3, 1.5, 4, 1.0), (0.5, 8, 1.0, 1, 2.5)]
+)
+def test_coupled_is_the_momentum_of_the_theorem(
+    L: float, K: int, b: float, I: int, scale: float
+) -> None:
+    """a = min(1, scale c eta^2), with the printed c = L^2 (64/(bK) + 1/(24 (bK)^2 I))."""
+    setting: dict[str, Any] = COMMON | {"L": L, "K": K, "b": b, "I": I}
+    c = L**2 * (64 / (b * K) + 1 / (24 * (b * K) ** 2 * I))
+    for eta in (0.01, 0.9):
+        schedule = make_schedule("coupled", algorithm="stem", **setting, eta=eta, scale=scale)
+        assert float(schedule.eta(1)) == eta
+        assert float(schedule.momentum(2)) == pytest.approx(min(1.0, scale * c * eta**2))
+    own = make_schedule("coupled", algorithm="stem", coupling=7.0, **setting, eta=0.1)
+    assert float(own.momentum(2)) == pytest.approx(0.07)
+
+
+@pytest.mark.parametrize(
     ("name", "algorithm", "options", "message"),
     [
         ("teorem", "stem", {}, "theorem"),

@@ -232,15 +232,24 @@ def test_theorem_schedule_is_constant_on_its_own_curve(nu: float, K: int) -> Non
         assert float(schedule.eta(T)) == 1 / (16 * I)
 
 
-def test_calibrated_formula_and_clipping() -> None:
-    schedule = Calibrated(L=2.0, K=2, b=3.0, I=4)
+@pytest.mark.parametrize(
+    ("setting", "constants"),
+    [((2.0, 2, 3.0, 4), (2.0, 256.0, 1 / 16)), ((0.6, 5, 1.0, 3), (3.0, 90.0, 0.125))],
+)
+def test_calibrated_formula_and_clipping(
+    setting: tuple[float, int, float, int], constants: tuple[float, float, float]
+) -> None:
+    """The first constants are the default ones."""
+    (L, K, b, I), (C1, C2, C3) = setting, constants
+    schedule = Calibrated(*setting, *(constants if L < 1 else ()))
     t = np.array([0.0, 1.0, 10.0, 1e4, 1e12])
     with np.errstate(divide="ignore"):
-        decaying = 6.0 ** (2 / 3) / 16 / (2.0 * np.cbrt(t))
-    eta = np.minimum(1 / 16, decaying)
+        decaying = C3 * (b * K) ** (2 / 3) / (L * np.cbrt(t))
+    eta = np.minimum(1 / (C1 * L * I), decaying)
+    assert eta[-1] < eta[0]
     np.testing.assert_allclose(schedule.eta(t), eta, rtol=1e-13)
     np.testing.assert_allclose(
-        schedule.momentum(t + 1), np.minimum(1, 256 * 4 * eta**2 / 6), rtol=1e-9
+        schedule.momentum(t + 1), np.minimum(1, C2 * L**2 * eta**2 / (b * K)), rtol=1e-9
     )
     assert np.max(Calibrated(1.0, 1, 1.0, 1).momentum([1, 2, 3])) == 1
 
@@ -251,13 +260,19 @@ def test_calibrated_refuses_momentum_that_never_damps() -> None:
     assert Calibrated(1.0, 1, 1.0, 1, C2=256, C3=1 / 16).C2 == 256
 
 
-def test_practical_formula_and_clipping() -> None:
-    schedule = Practical(kappa=0.25, cbar=4.0, sigma=0.5)
+@pytest.mark.parametrize(
+    ("given", "kappa", "cbar", "sigma"),
+    [({"kappa": 0.25, "cbar": 4.0}, 0.25, 4.0, 0.5), ({"sigma": 1.5}, 0.1, 1.0, 1.5)],
+)
+def test_practical_formula_and_clipping(
+    given: dict[str, float], kappa: float, cbar: float, sigma: float
+) -> None:
+    """kappa/(1 + sigma^2 t)^{1/3} and cbar (eta/kappa)^2; 0.1 and 1 are the default constants."""
+    schedule = Practical(**given)
     t = np.array([0.0, 1.0, 7.0, 1000.0])
-    np.testing.assert_allclose(schedule.eta(t), 0.25 / (1 + 0.25 * t) ** (1 / 3), rtol=1e-14)
-    np.testing.assert_allclose(
-        schedule.momentum(t + 1), np.minimum(1, 4 / (1 + 0.25 * t) ** (2 / 3)), rtol=1e-13
-    )
+    root = (1 + sigma**2 * t) ** (1 / 3)
+    np.testing.assert_allclose(schedule.eta(t), kappa / root, rtol=1e-14)
+    np.testing.assert_allclose(schedule.momentum(t + 1), np.minimum(1, cbar / root**2), rtol=1e-13)
     assert float(schedule.momentum(1)) == 1
 
 
