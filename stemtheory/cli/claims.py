@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,18 +34,6 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def progress() -> Callable[[str], None]:
-    """Return what shows progress: a line on stderr, which a file or a pipe does not get."""
-    if not sys.stderr.isatty():
-        return lambda text: None
-
-    def show(text: str) -> None:
-        sys.stderr.write(f"\r\x1b[2K{text}")
-        sys.stderr.flush()
-
-    return show
-
-
 def verify(
     names: Names = None,
     quick: o.Quick = False,
@@ -68,7 +54,7 @@ def verify(
         return _replay(replay, json)
     level = o.mode(quick, full)
     folder = writable_folder(out) if out is not None else None
-    tell = progress()
+    tell = console.live_line() or (lambda text: None)
     found = together.outcomes(
         names or (),
         level=level,
@@ -125,7 +111,7 @@ def hunt(
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
 
-    show = progress()
+    show = console.live_line() or (lambda text: None)
     document = hunted(
         name,
         reading=sync,

@@ -195,6 +195,18 @@ def note(text: str) -> None:
         sys.stderr.flush()
 
 
+def live_line() -> Callable[[str], None] | None:
+    """Return what replaces one line of stderr; None where that is a file or a pipe."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(text: str) -> None:
+        sys.stderr.write(f"\r\x1b[2K{text}")
+        sys.stderr.flush()
+
+    return show
+
+
 def emit(document: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -> None:
     """Print the document as JSON and nothing else, or let ``show`` print it for people."""
     if as_json:

@@ -14,8 +14,12 @@ Document = Mapping[str, Any]
 def show_bound(d: Document) -> None:
     """Print a bound: its setting, its terms, its premises and what it costs."""
     line(f"{d['name']} at {_sizes(d)}; {_constants(d)}")
-    terms = [[term, value, _percent(value, d["value"])] for term, value in d["terms"].items()]
-    table(("term", "value", "share"), [*terms, ["sum", d["value"], ""]])
+    total = d["value"]
+    rows = [
+        [term, value, f"{100 * value / total:.1f}%" if total > 0 else ""]
+        for term, value in d["terms"].items()
+    ]
+    table(("term", "value", "share"), [*rows, ["sum", total, ""]])
     for premise in d["premises"]:
         line(f"premise {premise['name']}: {'met' if premise['ok'] else 'UNMET'}")
     reference = d["vacuous_reference"]
@@ -40,7 +44,8 @@ def show_run(d: Document) -> None:
     which = f" ({', '.join(own)})" if own else ""
     line(
         f"{d['problem']}, {d['algorithm']}{which}, schedule {d['schedule']['name']},"
-        f" {_replicates(d)}, seed {d['seed']}, {d['backend']} {d['dtype']}"
+        f" {d['replicates']} replicate{'s' if d['replicates'] > 1 else ''}, seed {d['seed']},"
+        f" {d['backend']} {d['dtype']}"
     )
     kind = " (estimates from below)" if d.get("estimated") else ""
     line(f"{_sizes(d)}, dim={d['dim']}; {_constants(d['constants'])}{kind}")
@@ -95,10 +100,6 @@ def _measured(d: Document) -> list[list[object]]:
     return [[name, number(value)] for name, value in rows]
 
 
-def _replicates(d: Document) -> str:
-    return f"{d['replicates']} replicate{'s' if d['replicates'] > 1 else ''}"
-
-
 def _sizes(d: Document) -> str:
     names = ("T", "K", "b", "I") if d["B"] is None else ("T", "K", "b", "I", "B")
     text = ", ".join(f"{name}={_big(d[name])}" for name in names)
@@ -117,10 +118,6 @@ def _rounding(d: Document) -> None:
         line(f"T was rounded up from {d['T_requested']} to {d['T']}, a multiple of I = {d['I']}")
     if d["clipped"]:
         line("T is below the start of the trade-off curve: b or I was raised to 1, no speed-up")
-
-
-def _percent(part: float, total: float) -> str:
-    return f"{100 * part / total:.1f}%" if total > 0 else ""
 
 
 def _big(value: float) -> str:

@@ -92,29 +92,21 @@ def show_hunt(document: Document) -> None:
 
 def show_replays(document: Document) -> None:
     """Print both sides of case files, stored and computed again."""
-    rows = [
-        [
-            found["name"],
-            found["claim"],
-            found["left"],
-            found["right"],
-            "violated" if found["violated"] else "not violated",
-            "same to 1e-9" if found["reproduced"] else "DIFFERENT from what was stored",
-        ]
-        for found in document["replays"]
-    ]
+    rows = []
+    for found in document["replays"]:
+        verdict = "violated" if found["violated"] else "not violated"
+        same = "same to 1e-9" if found["reproduced"] else "DIFFERENT from what was stored"
+        sides = found["left"], found["right"]
+        rows.append([found["name"], found["claim"], *sides, verdict, same])
     table(("case", "claim", "left", "right", "verdict", "sides"), rows)
 
 
 def show_contract(document: Document) -> None:
     """Print the contract of a problem: constants first, then properties."""
     line(f"{document['problem']} with K={document['K']}, dim={document['dim']}")
+    columns = ("constant", "declared", "attained", "largest", "verdict", "note")
     for group in ("constant", "property"):
-        rows = [
-            [r["constant"], r["declared"], r["attained"], r["largest"], r["verdict"], r["note"]]
-            for r in document["rows"]
-            if r["group"] == group
-        ]
+        rows = [[r[c] for c in columns] for r in document["rows"] if r["group"] == group]
         head = ("declared", "attained", "largest found", "verdict", "note")
         table((group, *head), rows)
     failed = [row["constant"] for row in document["rows"] if not row["ok"]]
@@ -122,14 +114,8 @@ def show_contract(document: Document) -> None:
 
 
 def _show_lines(found: Sequence[LedgerLine], title: str) -> None:
-    rows = [
-        [
-            item.id,
-            item.place,
-            item.verdict.upper() if item.unexpected else item.verdict,
-            item.margin,
-            item.reason,
-        ]
-        for item in found
-    ]
+    rows = []
+    for item in found:
+        verdict = item.verdict.upper() if item.unexpected else item.verdict
+        rows.append([item.id, item.place, verdict, item.margin, item.reason])
     table(("claim", "where", "verdict", "margin", "reason"), rows, title, cut=("reason",))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -158,7 +157,8 @@ def show_rows(rows: list[dict[str, Any]]) -> None:
 
 def terminal_progress(every: float = 0.2) -> Callable[[Progress], None] | None:
     """Return what shows progress on one line of stderr; None where that is no terminal."""
-    if not sys.stderr.isatty():
+    line = console.live_line()
+    if line is None:
         return None
     last = [0.0]
 
@@ -169,8 +169,7 @@ def terminal_progress(every: float = 0.2) -> Callable[[Progress], None] | None:
         last[0] = now
         eta = "?" if p.eta is None else clock(p.eta)
         text = f"{p.done} done, {p.failed} failed, {p.left} left; {p.rate:.3g}/s, {eta} to go"
-        sys.stderr.write(f"\r\x1b[K{text}" + ("" if p.left else "\n"))
-        sys.stderr.flush()
+        line(text if p.left else f"{text}\n")
 
     return show
 

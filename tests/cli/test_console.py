@@ -145,8 +145,8 @@ from stemtheory.cli import console
 def work():
     worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
     worker.start()
-    print("at work", flush=True)
     try:
+        print("at work", flush=True)
         time.sleep(60)
     finally:
         worker.join()  # as a pool does: what is in flight is finished
