@@ -209,7 +209,10 @@ def replay(file: FilePath) -> dict[str, Any]:
         stored: Mapping[str, Any] = json.loads(FilePath(file).read_text())
         claim = one(stored["claim"])
         wanted = {name: float(stored[name]) for name in ("left", "right")}
-        subject = _subject(claim, stored)
+        if "case" in stored:
+            subject: Any = Case.from_json(stored["case"])
+        else:
+            subject = subjects(claim, "literal", "quick")[int(stored["panel"])]
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise UsageError(
             f"{file} is not a case file ({error!r}): give one that hunt wrote."
@@ -217,26 +220,16 @@ def replay(file: FilePath) -> dict[str, Any]:
     found = worst(claim, subject)
     if found is None:
         raise UsageError(f"{file} names a case that claim {claim.id} does not apply to.")
+    computed = {"left": found.left, "right": found.right}
+    resolution = SAME * max(map(abs, wanted.values()))
     return {
         "name": FilePath(file).stem,
         "claim": claim.id,
         "reading": subject.reading if isinstance(subject, Case) else "-",
         "t": found.t,
-        "left": found.left,
-        "right": found.right,
+        **computed,
         "violated": found.violated,
         "stored": wanted,
-        "reproduced": _same(wanted, {"left": found.left, "right": found.right}),
+        "reproduced": all(abs(wanted[side] - computed[side]) <= resolution for side in wanted),
         "case": stored.get("case"),
     }
-
-
-def _subject(claim: Claim, stored: Mapping[str, Any]) -> Any:
-    if "case" in stored:
-        return Case.from_json(stored["case"])
-    return subjects(claim, "literal", "quick")[int(stored["panel"])]
-
-
-def _same(stored: Mapping[str, float], computed: Mapping[str, float]) -> bool:
-    resolution = SAME * max(abs(side) for side in stored.values())
-    return all(abs(stored[name] - computed[name]) <= resolution for name in stored)

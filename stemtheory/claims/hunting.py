@@ -108,15 +108,11 @@ def hunt(
             " use verify for it."
         )
     chosen = choice("sync", reading or claim.readings[0], claim.readings)
-    best, evaluations = _search(
-        claim, chosen, real("budget", budget, positive=True), seed, progress
-    )
-    if best is not None and best.violated:
-        best = shrink(claim, best)
-        best = confirm(claim, best)
-    file = None
-    if best is not None and out is not None:
-        file = write(best, name, out / f"{claim.id}-{chosen}.json")
+    seconds = real("budget", budget, positive=True)
+    best, evaluations = _search(claim, chosen, seconds, seed, progress)
+    if best and best.violated:
+        best = confirm(claim, shrink(claim, best))
+    file = write(best, name, out / f"{claim.id}-{chosen}.json") if best and out else None
     return {
         "claim": name,
         "reading": chosen,
@@ -125,10 +121,7 @@ def hunt(
         "violated": bool(best and best.violated),
         "evaluations": evaluations,
         "case": best.subject.to_json() if best else None,
-        "t": best.t if best else None,
-        "where": best.where if best else None,
-        "left": best.left if best else None,
-        "right": best.right if best else None,
+        **{name: getattr(best, name, None) for name in ("t", "where", "left", "right")},
         "case_file": str(file) if file else None,
     }
 
@@ -233,9 +226,5 @@ def _simpler(case: Case) -> Iterator[Case]:
                     yield replace(case, dials=dials(**{**own, name: rounded}))
     if isinstance(case.x1, float):
         for start in (1.0, *(float(f"{case.x1:.{d}g}") for d in (1, 2, 3))):
-            if _shorter(start, case.x1):
+            if len(repr(start)) < len(repr(case.x1)):
                 yield replace(case, x1=start)
-
-
-def _shorter(a: float, b: float) -> bool:
-    return len(repr(a)) < len(repr(b))

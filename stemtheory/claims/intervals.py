@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.runtime import Floats
+from stemtheory.claims.base import Comparison
 
-Number = int | str | Fraction
+Pair = tuple[Any, Any]  # left <= right is to be shown
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,7 @@ class Interval:
             raise ZeroDivisionError("an interval that holds 0 cannot divide")
         return self * Interval(_down(1 / np.asarray(y.hi)), _up(1 / np.asarray(y.lo)))
 
-    def __radd__(self, other: Any) -> Interval:
-        return self.__add__(other)
-
-    def __rmul__(self, other: Any) -> Interval:
-        return self.__mul__(other)
+    __radd__, __rmul__ = __add__, __mul__
 
     def __rsub__(self, other: Any) -> Interval:
         return enclose(other).__sub__(self)
@@ -102,18 +98,17 @@ def exp_upper(x: Fraction) -> Fraction:
     return total + 2 * term
 
 
-def stack(pairs: list[tuple[Any, Any]]) -> tuple[Floats, Floats]:
-    """Return (left, right) of many inequalities as two flat arrays, for a comparison.
+def compared(pairs: list[Pair]) -> Comparison:
+    """Return the comparison of inequalities left <= right between exact constants or intervals.
 
-    Each pair is (left, right) with left <= right to be shown: the upper end of the left side
-    stands against the lower end of the right one.
+    The upper end of every left side stands against the lower end of its right side.
     """
     left, right = [], []
     for small, large in pairs:
         above, below = np.broadcast_arrays(enclose(small).hi, enclose(large).lo)
         left.append(above.ravel())
         right.append(below.ravel())
-    return np.concatenate(left), np.concatenate(right)
+    return Comparison(np.concatenate(left), np.concatenate(right))
 
 
 def _down(x: Any) -> Any:

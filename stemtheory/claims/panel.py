@@ -14,6 +14,7 @@ import numpy as np
 from stemtheory.claims.base import Case, dials, quadratic
 from stemtheory.runtime import Floats
 
+PROBLEMS = ("cosine", "geman_mcclure", "quadratic", "welsch", "cauchy", "corridor")
 LEVELS = ("quick", "default", "full")
 SIZES = ((1, 1, 3), (2, 1, 1), (2, 1, 2), (4, 2, 4), (4, 2.5, 8), (8, 64, 16))  # K, b, I
 
@@ -49,11 +50,7 @@ def grid(level: str) -> Grid:
 def path_cases(level: str) -> tuple[Case, ...]:
     """Return small runs, a few rounds each, for pathwise and conditional claims (literal)."""
     rounds = {"quick": 3, "default": 4, "full": 6}[level]
-    names = (
-        ("cosine", "geman_mcclure")
-        if level == "quick"
-        else ("cosine", "geman_mcclure", "quadratic", "welsch", "cauchy", "corridor")
-    )
+    names = PROBLEMS[:2] if level == "quick" else PROBLEMS
     plain = [
         Case(name, K, 2, b, I, rounds, dials(sigma=sigma, zeta=zeta if K > 1 else 0.0))
         for name in names

@@ -93,7 +93,7 @@ def outcomes(
     if jobs is None and len(chosen) < ALONE and level == "quick":
         workers = 1
     done: dict[str, Outcome] = {}
-    for outcome in _here(waiting) if workers == 1 else _side_by_side(waiting, workers):
+    for outcome in map(answer, waiting) if workers == 1 else _side_by_side(waiting, workers):
         done[outcome.name] = outcome
         progress(f"{len(done)}/{len(chosen)} {outcome.name}")
     return [done[name] for name in orders]
@@ -113,10 +113,6 @@ def answer(order: Order) -> Outcome:
 def _effort(claim: Claim) -> int:
     """Claims that simulate for themselves take longest; the order changes nothing but the time."""
     return {"expectation": 2, "rate": 2, "conditional": 1, "pathwise": 1}.get(claim.kind, 0)
-
-
-def _here(orders: Sequence[Order]) -> Iterator[Outcome]:
-    yield from map(answer, orders)
 
 
 def _side_by_side(orders: Sequence[Order], workers: int) -> Iterator[Outcome]:

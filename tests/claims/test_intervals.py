@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from stemtheory.claims.intervals import Interval, enclose, exp_upper, stack
+from stemtheory.claims.intervals import Interval, compared, enclose, exp_upper
 
 
 def exact(value: float) -> Fraction:
@@ -61,6 +61,7 @@ def test_exp_is_bounded_from_above_closely() -> None:
 
 
 def test_stack_takes_the_unfavourable_ends() -> None:
-    left, right = stack([(Interval(1.0, 2.0), Interval(3.0, 4.0)), (enclose(np.arange(3)), 5)])
+    c = compared([(Interval(1.0, 2.0), Interval(3.0, 4.0)), (enclose(np.arange(3)), 5)])
+    left, right = c.left, c.right
     assert left.tolist() == [2.0, 0.0, 1.0, 2.0]
     assert right.tolist() == [3.0, 5.0, 5.0, 5.0]

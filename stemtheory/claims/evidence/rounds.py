@@ -54,17 +54,14 @@ class Rounds:
 Sides = Callable[..., tuple[Floats, Floats]]
 
 
-def jump_offset(path: Path) -> int:
-    """Return how far after t0 the jump that ends the round lies: I, or I - 1 (average-first)."""
-    return path.case.I - (path.case.reading == "average-first")
-
-
 def rounds_of(path: Path, mean: Callable[[Floats], Floats]) -> Rounds:
     """Return the moments of a run; ``mean`` takes [T + 2, R] to means of shape [n, T + 2]."""
     I, S = path.case.I, path.case.rounds
     start = 1 + I * np.arange(S)
     inside = start[:, None] + np.arange(I)
-    jumps = np.sqrt(mean(path.X)[:, start + jump_offset(path)])
+    # the jump lies I after t0, or I - 1 where x is averaged first
+    offset = I - (path.case.reading == "average-first")
+    jumps = np.sqrt(mean(path.X)[:, start + offset])
     return Rounds(
         setting=path.setting,
         eta=path.eta[inside],

@@ -23,22 +23,14 @@ from stemtheory.runtime import Floats, Verdict
 def momentumless(level: str, sigma: float = 0.0) -> tuple[Case, ...]:
     """Return runs of STEM with a_t = 1 and a constant step, among them I = 1 and K = 1."""
     rounds = {"quick": 3, "default": 6, "full": 12}[level]
-    made = dials(sigma=sigma, zeta=2.0)
-    return tuple(
-        Case(
-            name,
-            K,
-            2,
-            2,
-            I,
-            rounds,
-            made if K > 1 else dials(sigma=sigma),
-            schedule="constant",
-            options=(("a", 1.0), ("eta", 0.1)),
-        )
+    apart, alone = dials(sigma=sigma, zeta=2.0), dials(sigma=sigma)
+    made = (
+        Case(name, K, 2, 2, I, rounds, apart if K > 1 else alone)
         for name in ("cosine", "geman_mcclure")
         for K, I in ((1, 3), (2, 1), (2, 4), (4, 8))
     )
+    constant = (("a", 1.0), ("eta", 0.1))
+    return tuple(replace(case, schedule="constant", options=constant) for case in made)
 
 
 def fedavg_from(path: Path, start: Floats) -> Floats:
@@ -83,17 +75,9 @@ def blind(path: Path | FedAvgPath) -> Comparison:
 def one_step_cases(algorithm: str, level: str) -> tuple[Case, ...]:
     """Return runs with I = 1 whose constants but zeta stay when zeta is set to 0."""
     steps = {"quick": 12, "default": 48, "full": 192}[level]
+    own = {"L": 1.0, "curvature": 0.3, "noise_smoothness": 0.5, "slack": True}
     return tuple(
-        Case(
-            name,
-            K,
-            2,
-            2,
-            1,
-            steps,
-            dials(L=1.0, curvature=0.3, noise_smoothness=0.5, zeta=zeta, slack=True),
-            algorithm=algorithm,
-        )
+        Case(name, K, 2, 2, 1, steps, dials(zeta=zeta, **own), algorithm=algorithm)
         for name in ("quadratic", "geman_mcclure")
         for K in (2, 3)
         for zeta in (1.0, 16.0)

@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stemtheory.bounds import REPAIRED, REPAIRED_LAM
-from stemtheory.claims.intervals import Interval, enclose, exp_upper
-
-Pair = tuple[Any, Any]
+from stemtheory.claims.intervals import Interval, Pair, enclose, exp_upper
 
 
 class ProofPart(NamedTuple):
@@ -129,11 +127,11 @@ def room(part: ProofPart, method: ProofChoices = METHOD) -> Fraction:
     return Fraction(1, 2) - Fraction(1, 64) - (1 + part.theta) / method.lam
 
 
-def collected_within(
-    part: ProofPart, sizes: ProofSizes, method: ProofChoices = METHOD
+def within(
+    found: tuple[Any, Any, Any], part: ProofPart, sizes: ProofSizes, method: ProofChoices = METHOD
 ) -> list[Pair]:
     """Return the three inequalities of step 7 between what is collected and what is stated."""
-    dbar, zeta, sigma = collected(part, sizes, method)
+    dbar, zeta, sigma = found
     A_s, A_z = stated(part, sizes)
     return [(dbar, room(part, method)), (zeta, A_z), (sigma, A_s)]
 

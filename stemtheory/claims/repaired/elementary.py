@@ -21,12 +21,11 @@ from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, elementary, run_cases, run_premises
 from stemtheory.claims.evidence.rounds import on_rounds
-from stemtheory.claims.intervals import Interval, enclose, exp_upper, stack
+from stemtheory.claims.intervals import Interval, compared, enclose, exp_upper
 from stemtheory.claims.repaired.coefficients import (
     ELEMENTARY_A,
     ELEMENTARY_D,
     ELEMENTARY_LONGEST,
-    Pair,
     c_b,
 )
 from stemtheory.claims.repaired.steps import (
@@ -53,11 +52,6 @@ def potential(path: Path, lam: float = 64, m: float | None = None, jump: float =
 def between(first: int, last: int) -> tuple[Lengths, ...]:
     """Return one subject: every I from first to last."""
     return (np.arange(first, last + 1),)
-
-
-def compared(pairs: list[Pair]) -> Comparison:
-    """Return a comparison of inequalities between exact constants or intervals."""
-    return Comparison(*stack(pairs))
 
 
 def stated(I: Any, jump: Any = 1) -> tuple[Interval, Interval]:

@@ -12,9 +12,13 @@ from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.claims.base import Case, dials
 from stemtheory.claims.evidence.measured import measure
 from stemtheory.claims.evidence.path import record
-from stemtheory.claims.evidence.quadratic_moments import average_grad_sq, is_exact, transition
 from stemtheory.claims.evidence.recorded import schedule_of, setting_of, square
-from stemtheory.claims.evidence.repaired_runs import FIRST_SAMPLE
+from stemtheory.claims.evidence.repaired_runs import (
+    FIRST_SAMPLE,
+    average_grad_sq,
+    is_exact,
+    transition,
+)
 from stemtheory.claims.evidence.rounds import jackknife, over_all, rounds_of
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.repaired.coefficients import (
