@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Finding, Mutant
-from stemtheory.claims.evidence.fedavg_path import record_fedavg
-from stemtheory.claims.evidence.path import record
+from stemtheory.claims.evidence.fedavg_path import recorded
 from stemtheory.claims.judge import judge
 from stemtheory.claims.panel import grid, path_cases, with_reading
 from stemtheory.runtime import Verdict, combine, notebook
@@ -32,11 +31,6 @@ class LedgerRow:
     cells: dict[str, int]
     n: int
     unmet: tuple[str, ...] = ()
-
-    @property
-    def surprising(self) -> bool:
-        """Whether the verdict is not the expected one; ``undecided`` always is."""
-        return self.verdict != self.expected or self.verdict == Verdict.UNDECIDED
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the row of the ledger."""
@@ -130,7 +124,7 @@ def opened(claim: Claim, subject: Any) -> Any:
     """Return what the claim looks at: a recorded run (pathwise, conditional), or the subject."""
     if claim.kind not in ("pathwise", "conditional"):
         return subject
-    return record_fedavg(subject) if subject.algorithm == "fedavg" else record(subject)
+    return recorded(subject)
 
 
 def rows_of(claim: Claim, reading: str, cells: Cells) -> list[LedgerRow]:

@@ -16,28 +16,13 @@ from stemtheory.claims.base import Claim
 from stemtheory.oracles import user_entry
 from stemtheory.runtime import UsageError, choice
 
+STEM_LINES = ("descent", "contraction", "potential", "consensus", "consensus_sum", "theorem")
 MODULES = (
-    "paper.assumptions",
-    "paper.algorithm",
-    "paper.schedule",
-    "paper.preliminary",
-    "paper.stem.descent",
-    "paper.stem.contraction",
-    "paper.stem.potential",
-    "paper.stem.consensus",
-    "paper.stem.consensus_sum",
-    "paper.stem.theorem",
-    "paper.stem.constants",
-    "paper.stem.rates",
-    "paper.special_cases",
-    "paper.fedavg",
-    "paper.fedavg_rates",
-    "paper.useful_lemmas",
-    "paper.table1",
-    "repaired.elementary",
-    "repaired.theorem",
-    "repaired.range",
-    "repaired.costs",
+    *("paper.assumptions", "paper.algorithm", "paper.schedule", "paper.preliminary"),
+    *(f"paper.stem.{name}" for name in (*STEM_LINES, "constants", "rates")),
+    *("paper.special_cases", "paper.fedavg", "paper.fedavg_rates"),
+    *("paper.useful_lemmas", "paper.table1"),
+    *("repaired.elementary", "repaired.theorem", "repaired.range", "repaired.costs"),
 )
 # Names for claims that belong to one question, beside the sections.
 ALIASES = {

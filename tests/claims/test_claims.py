@@ -9,7 +9,15 @@ import pytest
 
 import stemtheory
 from stemtheory.claims.base import Claim
-from stemtheory.claims.checking import Cells, judged, ledger_rows, rows_of, try_mutants
+from stemtheory.claims.checking import (
+    Cells,
+    judged,
+    ledger_rows,
+    row_json,
+    rows_of,
+    surprising,
+    try_mutants,
+)
 from stemtheory.claims.explanation import explain
 from stemtheory.claims.judge import INSTANCES
 from stemtheory.claims.ledger import MODULES, claims, module_of, select
@@ -48,7 +56,13 @@ def test_a_claim_is_judged_as_expected_and_rejects_its_mutants(claim: Claim) -> 
     rows = ledger_rows(claim, cells(claim.id))
     assert {row.reading for row in rows} == set(claim.readings)
     for row in rows:
-        assert not row.surprising, (row.where, row.verdict, row.expected, row.margin, row.worst)
+        assert not surprising(row_json(row)), (
+            row.where,
+            row.verdict,
+            row.expected,
+            row.margin,
+            row.worst,
+        )
         assert row.n > 0 or row.verdict == Verdict.INAPPLICABLE
     survivors = [m.mutant for m in try_mutants(claim, honest=cells(claim.id)) if not m.rejected]
     assert survivors == []

@@ -26,8 +26,6 @@ from stemtheory.claims.contract.use import use_rows
 from stemtheory.oracles import Problem, load_problem, make_problem, usual_dim
 from stemtheory.runtime import UsageError, Verdict, generator
 
-__all__ = ["ContractRow", "check_problem", "passed", "records", "table", "text"]
-
 
 def check_problem(
     problem: str | Problem | Any,
@@ -49,7 +47,11 @@ def check_problem(
     UsageError
         For unknown names and dials, and for an object that lacks a part of the protocol.
     """
-    made = _made(problem, K, dim, dials)
+    if isinstance(problem, str):
+        made = load_problem(problem, K, dim, **dials)
+    else:
+        own_dim = usual_dim(problem) if dim is None else dim
+        made = make_problem(problem, problem, K, own_dim, **dials)
     effort = QUICK if quick else FULL
     rng = generator(seed)
     if getattr(made, "estimated", False):  # real data: its constants are estimates
@@ -77,10 +79,3 @@ def _rows(part: str, work: Callable[[], Iterable[ContractRow]]) -> list[Contract
 def passed(rows: list[ContractRow]) -> bool:
     """Return whether no row is violated and nothing exact went unattained."""
     return all(row.ok for row in rows)
-
-
-def _made(problem: Any, K: int, dim: int | None, dials: dict[str, Any]) -> Problem:
-    """Return the problem itself, however it was named."""
-    if isinstance(problem, str):
-        return load_problem(problem, K, dim, **dials)
-    return make_problem(problem, problem, K, usual_dim(problem) if dim is None else dim, **dials)

@@ -98,14 +98,9 @@ def records(rows: Sequence[ContractRow]) -> list[dict[str, object]]:
             return value
         return float(value) if math.isfinite(value) else None
 
+    numbers = ("declared", "attained", "largest")
     return [
-        {
-            **row._asdict(),
-            "declared": plain(row.declared),
-            "attained": plain(row.attained),
-            "largest": plain(row.largest),
-            "ok": row.ok,
-        }
+        {**row._asdict(), **{n: plain(getattr(row, n)) for n in numbers}, "ok": row.ok}
         for row in rows
     ]
 

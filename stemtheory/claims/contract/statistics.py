@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stemtheory.claims.contract.probes import everyone, size
-from stemtheory.claims.contract.rows import FULL, ContractRow, Effort
+from stemtheory.claims.contract.rows import FULL, ContractRow, Effort, limit
 from stemtheory.oracles import Problem
 from stemtheory.runtime import Floats, Verdict
 
@@ -42,10 +41,7 @@ def oracle_rows(
     points += [w.points[0] for w in problem.witnesses() if w.constant in ("sigma", "L")]
     scores = oracle_scores(problem, np.stack(points), rng, effort.draws)
     for name, score in scores.items():
-        ok = score <= Z_LIMIT
-        yield ContractRow(
-            name, Z_LIMIT, None, score, Verdict.HOLDS if ok else Verdict.VIOLATED, _NOTES[name]
-        )
+        yield limit(name, Z_LIMIT, score, _NOTES[name])
     p = min(law_p_value(problem, x, rng, effort.draws) for x in points[:2])
     verdict = Verdict.HOLDS if p >= P_LIMIT else Verdict.VIOLATED
     note = "a batch of b has the law of the mean of b samples: Kolmogorov-Smirnov, p-value"
@@ -88,26 +84,17 @@ def _scores_at(
     n_here = _sample(problem, here, single) - g_here
     n_there = _sample(problem, there, single) - g_there
     batch = _sample(problem, here, problem.draw(rng, (n,), BATCH, FLOAT64)) - g_here
-    variance = problem.noise_variance(here)
+    variance, silent = problem.noise_variance(here), np.zeros_like(g_here)
+    changed = []
+    for keep in (1.0, 0.5):
+        told = problem.noise_change(here, there, keep)
+        changed.append(z_scores(size(n_here - keep * n_there) ** 2, told, scale**2))
+    spread = z_scores(size(batch) ** 2, variance / BATCH, scale**2)
     return {
-        "unbiased": z_scores(n_here, np.zeros_like(g_here), scale),
-        "variance": z_scores(_square(n_here), variance, scale**2),
-        "smoothness": np.concatenate(
-            [
-                z_scores(
-                    _square(n_here - keep * n_there),
-                    problem.noise_change(here, there, keep),
-                    scale**2,
-                )
-                for keep in (1.0, 0.5)
-            ]
-        ),
-        "batch": np.concatenate(
-            [
-                z_scores(_square(batch), variance / BATCH, scale**2),
-                z_scores(batch, np.zeros_like(g_here), scale).ravel(),
-            ]
-        ),
+        "unbiased": z_scores(n_here, silent, scale),
+        "variance": z_scores(size(n_here) ** 2, variance, scale**2),
+        "smoothness": np.concatenate(changed),
+        "batch": np.concatenate([spread, z_scores(batch, silent, scale).ravel()]),
         "independence": _independence(n_here, scale),
     }
 
@@ -151,7 +138,3 @@ def _sample(problem: Problem, x: Floats, minibatch: Floats) -> Floats:
     many = np.broadcast_to(x, (len(minibatch), *x.shape))
     answers: Floats = problem.stochastic_gradient(many, minibatch)
     return answers
-
-
-def _square(x: NDArray[np.float64]) -> Floats:
-    return size(x) ** 2

@@ -17,6 +17,7 @@ import numpy as np
 
 from stemtheory.algorithms import FedAvg, spread
 from stemtheory.claims.base import Case
+from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import Recorded, schedule_of, visits
 from stemtheory.runtime import Floats
 from stemtheory.simulator import Draw, gaussian_draw
@@ -49,6 +50,11 @@ def record_fedavg(case: Case, shared_noise: bool = False) -> FedAvgPath:
         x[t], x[t + 1] = v.before.x, v.after.x
         d[t] = problem.stochastic_gradient(v.before.x, v.minibatch)
     return FedAvgPath(case, problem, x, d, float(schedule_of(case).eta(1.0)))
+
+
+def recorded(case: Case) -> Path | FedAvgPath:
+    """Return the recorded run of either algorithm."""
+    return record_fedavg(case) if case.algorithm == "fedavg" else record(case)
 
 
 def _shared(draw: Draw) -> Draw:

@@ -42,15 +42,12 @@ def lemma_cases(level: str) -> tuple[Case, ...]:
         for K, b, I in ((1, 1, 3), (2, 1, 1), (2, 1, 2), (4, 2, 4), (4, 2.5, 8))
         for sigma, zeta in ((0.5, 1.0), (0.0, 2.0))
     ]
-    return (*plain, *edges(rounds))
-
-
-def edges(rounds: int) -> tuple[Case, ...]:
-    """Return odd K, other noises, and starts where one term of a lemma stands alone."""
+    # odd K, other noises, and starts where one term of a lemma stands alone
     alone = dials(sigma=1.0, zeta=0.0, noise="additive")
     tilted = dials(sigma=0.0, zeta=2.0, heterogeneity="tilt")
     opposite = dials(h=0.1, sigma=0.0, zeta=2.0, L=1.0, het_phase=0.5)
     return (
+        *plain,
         fedavg_case("cosine", 3, 3, 1, 4, rounds, dials(noise="modulated", spectrum=4.0)),
         fedavg_case("quadratic", 2, 8, 1, 8, rounds, alone, x1=0.0),
         fedavg_case("quadratic", 4, 2, 1, 8, rounds, tilted, x1=0.0),

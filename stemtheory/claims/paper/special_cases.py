@@ -12,10 +12,10 @@ import numpy as np
 
 from stemtheory.algorithms import FedAvg
 from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
-from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
+from stemtheory.claims.evidence.fedavg_path import FedAvgPath, recorded
 from stemtheory.claims.evidence.measured import against, premises
 from stemtheory.claims.evidence.momentum_runs import RESTING, momentum_cases, own_step
-from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import EPS, visits
 from stemtheory.runtime import Floats, Verdict
 
@@ -60,15 +60,10 @@ def shifted(path: Path, shift: int = 1) -> Comparison:
     return equal(path.p[path.t + shift] if shift else path.p[path.t], found)
 
 
-def opened(case: Case) -> Path | FedAvgPath:
-    """Return the recorded run of either algorithm."""
-    return record_fedavg(case) if case.algorithm == "fedavg" else record(case)
-
-
 def blind(path: Path | FedAvgPath) -> Comparison:
     """RMK4: at I = 1 the run with zeta is the run without, on the same noise."""
     kept = {name: value for name, value in path.case.dials if name != "zeta"}
-    other = opened(replace(path.case, dials=dials(zeta=0.0, **kept)))
+    other = recorded(replace(path.case, dials=dials(zeta=0.0, **kept)))
     return equal(path.xbar[path.t], other.xbar[path.t])
 
 

@@ -98,7 +98,9 @@ def figure(sizes: tuple[tuple[float, int], ...], edge: float = 0.5) -> Compariso
     rounds are.
     """
     bI = np.array([b * I for b, I in sizes])
-    found = np.array([_rounds(b, I) for b, I in sizes])
+    quiet: dict[str, Any] = {"L": 1.0, "sigma": 0.0, "zeta": 0.0, "gap": 1.0}
+    runs = (invert("stem-theorem", EPSILON, K=1, b=b, I=I, **quiet) for b, I in sizes)
+    found = np.array([float(run.rounds) for run in runs])
     rounds, samples = surface(bI)
     fast, slow = 1 / EPSILON, EPSILON**-1.5 / bI
     least = np.maximum(32 * fast, 2**1.5 * slow)
@@ -107,11 +109,6 @@ def figure(sizes: tuple[tuple[float, int], ...], edge: float = 0.5) -> Compariso
     left = np.concatenate([least, found, samples[inside], rounds[~inside]])
     fewest, lowest = np.full(inside.sum(), EPSILON**-1.5), np.full((~inside).sum(), fast)
     return Comparison(left, np.concatenate([found, most, fewest, lowest]))
-
-
-def _rounds(b: float, I: int) -> float:
-    run = invert("stem-theorem", EPSILON, K=1, b=b, I=I, L=1.0, sigma=0.0, zeta=0.0, gap=1.0)
-    return float(run.rounds)
 
 
 def sizes(level: str) -> tuple[tuple[tuple[float, int], ...], ...]:

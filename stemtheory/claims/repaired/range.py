@@ -174,11 +174,7 @@ def _to(longest: int) -> Mutant:
     return Mutant(f"m = 1 up to I = {longest}", change=longer)
 
 
-def _without_sync_batch(at: Lengths) -> Lengths:
-    return replace(at, m=np.ones_like(at.m))
-
-
-SYNC_OFF = Mutant("the sync batch off", change=_without_sync_batch)
+SYNC_OFF = Mutant("the sync batch off", change=lambda at: replace(at, m=np.ones_like(at.m)))
 
 
 def _in_part(name: str) -> Mutant:

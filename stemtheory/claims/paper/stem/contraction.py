@@ -106,14 +106,11 @@ def recursion(path: Path, lag: int = 0, shift: int = 1) -> Comparison:
     for x in (path.fresh, path.stale):
         size += np.abs(path.problem.gradient(x[t + 1])).max(axis=(-1, -2))
     size += np.abs(noise).max(axis=-1)
-    budget = 16 * EPS * np.sqrt(path.case.dim) * (size + _slopes(path))
-    return Comparison(np.sqrt(square(error)), budget, sides(path), per_t(t))
-
-
-def _slopes(path: Path) -> float:
-    """What an ulp of x does to a minibatch gradient: L times the largest coordinate, and noise."""
+    # what an ulp of x does to a minibatch gradient: L times the largest coordinate, and noise
     s = path.setting
-    return float(s.L * (1 + np.nanmax(np.abs(path.p))) + 8 * s.sigma)
+    slopes = float(s.L * (1 + np.nanmax(np.abs(path.p))) + 8 * s.sigma)
+    budget = 16 * EPS * np.sqrt(path.case.dim) * (size + slopes)
+    return Comparison(np.sqrt(square(error)), budget, sides(path), per_t(t))
 
 
 def expected_growth(case: Case, kept: int = 2, samples: float = 1.0) -> Comparison:
