@@ -13,5 +13,5 @@ from stemtheory.claims.judge import ALPHA
 from stemtheory.claims.ledger import claims, one, select
 from stemtheory.claims.paper.useful_lemmas import summation, summation_printed
 from stemtheory.claims.repaired.elementary import Flat, growth
-from stemtheory.claims.sides import Point
+from stemtheory.claims.sides import PlotPoint
 from stemtheory.claims.together import Outcome, verify

@@ -204,7 +204,7 @@ RIGHT_READINGS = ("literal", "average-first")
 class Claim:
     """One line of the paper (or of the repair), ready to be checked.
 
-    ``compare`` takes what its kind looks at: a ``Grid`` (arithmetic), a ``Path`` (pathwise and
+    ``compare`` takes what its kind looks at: a ``SizeGrid`` (arithmetic), a ``Path`` (pathwise and
     conditional) or a ``Case`` (expectation and rate). ``expected`` maps (reading, where) to the
     verdict where it is not ``holds``; ``readings`` are the readings of a path claim. A claim that
     must be violated somewhere ships ``counterexamples``, which join the panel of their reading.

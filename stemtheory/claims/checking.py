@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Finding, Mutant
+from stemtheory.claims.base import Case, Claim, Comparison, Finding, Mutant
 from stemtheory.claims.evidence.fedavg_path import recorded
 from stemtheory.claims.judge import judge
-from stemtheory.claims.panel import grid, path_cases, with_reading
+from stemtheory.claims.panel import grid, path_cases
 from stemtheory.runtime import Verdict, combine, notebook
 
 Watch = Callable[[Claim, Comparison, str], None]
@@ -115,9 +115,9 @@ def subjects(claim: Claim, reading: str, level: str, seed: int = 0) -> tuple[Any
     if not all(isinstance(case, Case) for case in cases):
         return cases  # a rate of a bound: nothing is run, so there is no reading and no seed
     if seed:
-        cases = tuple(Case(**{**vars(case), "seed": case.seed + seed}) for case in cases)
+        cases = tuple(replace(case, seed=case.seed + seed) for case in cases)
     known = tuple(case for case in claim.counterexamples if case.reading == reading)
-    return with_reading(cases, reading) + known
+    return tuple(replace(case, reading=reading) for case in cases) + known
 
 
 def opened(claim: Claim, subject: Any) -> Any:
@@ -192,19 +192,15 @@ def rejects(
     sound = {cell.where for cell, _ in honest if cell.n} - {
         cell.where for cell, _ in honest if cell.verdict == Verdict.VIOLATED
     }
-    if mutant == SCALED:
+    compare = claim.compare
+    if compare and mutant.compare is mutant.change is None and not mutant.arguments:
         margins = [c.margin for c, _ in honest if c.where in sound and c.margin and c.margin > 0]
         if not margins:
             return False
-        mutant = _scaled(claim, 1 / (4 * min(margins)))
+        factor = 1 / (4 * min(margins))
+        mutant = Mutant("scaled", compare=lambda subject: compare(subject).scaled(factor))
     tried = cells_of(claim, reading, level, seed, mutant)
     return any(c.verdict == Verdict.VIOLATED and c.where in sound for c, _ in tried)
-
-
-def _scaled(claim: Claim, factor: float) -> Mutant:
-    compare = claim.compare
-    assert compare is not None
-    return Mutant("scaled", compare=lambda subject: compare(subject).scaled(factor))
 
 
 def assemble(rows: list[dict[str, Any]], mutants: list[dict[str, Any]] | None) -> dict[str, Any]:

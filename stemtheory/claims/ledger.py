@@ -98,7 +98,11 @@ def one(name: str) -> Claim:
 
 def _matching(known: dict[str, Claim], pattern: str) -> list[Claim]:
     wanted = ALIASES.get(pattern, (pattern,))
-    hits = [c for c in known.values() if any(_matches(c, part) for part in wanted)]
+    hits = [
+        claim
+        for claim in known.values()
+        if any(fnmatchcase(name, part) for part in wanted for name in (claim.id, claim.section))
+    ]
     if not hits:
         sections = ", ".join(sorted({c.section for c in known.values()} | set(ALIASES)))
         raise UsageError(
@@ -106,10 +110,6 @@ def _matching(known: dict[str, Claim], pattern: str) -> list[Claim]:
             " shows every id: choose one of them."
         )
     return hits
-
-
-def _matches(claim: Claim, pattern: str) -> bool:
-    return fnmatchcase(claim.id, pattern) or fnmatchcase(claim.section, pattern)
 
 
 def _users(reference: str) -> list[Claim]:

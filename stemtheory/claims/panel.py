@@ -15,12 +15,11 @@ from stemtheory.claims.base import Case, dials, quadratic
 from stemtheory.runtime import Floats
 
 PROBLEMS = ("cosine", "geman_mcclure", "quadratic", "welsch", "cauchy", "corridor")
-LEVELS = ("quick", "default", "full")
 SIZES = ((1, 1, 3), (2, 1, 1), (2, 1, 2), (4, 2, 4), (4, 2.5, 8), (8, 64, 16))  # K, b, I
 
 
 @dataclass(frozen=True)
-class Grid:
+class SizeGrid:
     """Sizes for arithmetic claims: columns of one length, at t between 1 and T."""
 
     t: Floats
@@ -33,7 +32,7 @@ class Grid:
     nu: Floats
 
 
-def grid(level: str) -> Grid:
+def grid(level: str) -> SizeGrid:
     """Return a wide grid with its edges: b = K = I = 1, huge t, T, I and K."""
     n = {"quick": 3, "default": 5, "full": 9}[level]
     I = np.unique(np.round(np.geomspace(1, 1e6, n)))
@@ -44,7 +43,7 @@ def grid(level: str) -> Grid:
     axes = np.meshgrid(t, K, b, I, L, sigma, nu, indexing="ij")
     flat = [axis.ravel() for axis in axes]
     t_, K_, b_, I_, L_, sigma_, nu_ = flat
-    return Grid(t=t_, T=np.ceil(t_ / I_) * I_, K=K_, b=b_, I=I_, L=L_, sigma=sigma_, nu=nu_)
+    return SizeGrid(t=t_, T=np.ceil(t_ / I_) * I_, K=K_, b=b_, I=I_, L=L_, sigma=sigma_, nu=nu_)
 
 
 def path_cases(level: str) -> tuple[Case, ...]:
@@ -79,8 +78,3 @@ def adversarial_cases(rounds: int) -> tuple[Case, ...]:
     quiet: dict[str, Any] = {"sigma": 1e-4, "noise": "additive", "heterogeneity": "tilt"}
     low = quadratic(2, 1, 16, rounds, x1=1e-4, h=0.5, zeta=2.0, **quiet)
     return (opposite, flat, low)
-
-
-def with_reading(cases: tuple[Case, ...], reading: str) -> tuple[Case, ...]:
-    """Return the same cases under another reading."""
-    return tuple(replace(case, reading=reading) for case in cases)

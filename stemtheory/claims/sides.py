@@ -23,7 +23,7 @@ MOST = 240  # points of one claim that are drawn
 EACH = 12  # points kept of one comparison, or MOST if it is the only one
 
 
-class Point(NamedTuple):
+class PlotPoint(NamedTuple):
     """One instance: what the claim allows, what was measured, and whether that is too much."""
 
     allowed: float
@@ -35,7 +35,7 @@ class Point(NamedTuple):
 class Sample:
     """Points of one claim, collected while it is checked; ``below`` were not above zero."""
 
-    points: list[Point] = field(default_factory=list)
+    points: list[PlotPoint] = field(default_factory=list)
     below: int = 0
     total: int = 0
 
@@ -50,9 +50,9 @@ class Sample:
         self.below += int(np.sum(~shown))
         number = MOST if claim.kind == "arithmetic" and claim.cases is None else EACH
         for i in _spread_out(np.flatnonzero(shown), found.margins, number):
-            self.points.append(Point(float(allowed[i]), float(measured[i]), bool(bad[i])))
+            self.points.append(PlotPoint(float(allowed[i]), float(measured[i]), bool(bad[i])))
 
-    def thinned(self) -> list[Point]:
+    def thinned(self) -> list[PlotPoint]:
         """Return at most ``MOST`` points: every violated one first, then evenly."""
         bad = [p for p in self.points if p.violated]
         good = [p for p in self.points if not p.violated]

@@ -11,27 +11,17 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from itertools import starmap
 from multiprocessing import get_context
 from typing import Any
 
 from stemtheory.claims.base import Claim
 from stemtheory.claims.checking import Ledger, assemble, judged, ledger_rows, row_json, try_mutants
 from stemtheory.claims.ledger import select
-from stemtheory.claims.sides import Point, Sample
+from stemtheory.claims.sides import PlotPoint, Sample
 
 ALONE = 12  # claims that are sooner done than a second process is started
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Order:
-    """What a process is asked for: one claim, by name, since claims hold functions."""
-
-    patterns: tuple[str, ...]
-    name: str
-    level: str
-    seed: int
-    mutants: bool
 
 
 @dataclass(frozen=True)
@@ -41,7 +31,7 @@ class Outcome:
     name: str
     rows: list[dict[str, Any]]
     mutants: list[dict[str, Any]]
-    points: list[Point]
+    points: list[PlotPoint]
     below: int
     total: int
 
@@ -86,28 +76,29 @@ def outcomes(
 ) -> list[Outcome]:
     """Return one outcome per selected claim, in the order of the ledger."""
     chosen = select(patterns)
-    orders = {c.id: Order(tuple(patterns), c.id, level, seed, mutants) for c in chosen}
+    orders = {c.id: (tuple(patterns), c.id, level, seed, mutants) for c in chosen}
     waiting = [orders[c.id] for c in sorted(chosen, key=_effort, reverse=True)]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     workers = min(jobs or cores or 1, len(chosen))
     if jobs is None and len(chosen) < ALONE and level == "quick":
         workers = 1
     done: dict[str, Outcome] = {}
-    for outcome in map(answer, waiting) if workers == 1 else _side_by_side(waiting, workers):
+    for outcome in starmap(answer, waiting) if workers == 1 else _side_by_side(waiting, workers):
         done[outcome.name] = outcome
         progress(f"{len(done)}/{len(chosen)} {outcome.name}")
     return [done[name] for name in orders]
 
 
-def answer(order: Order) -> Outcome:
-    """Return the rows of one claim, its mutants if wanted, and the points of its plot."""
-    claim = next(c for c in select(order.patterns) if c.id == order.name)
-    sample = Sample()
-    cells = judged(claim, order.level, order.seed, sample.watch)
+def answer(patterns: Sequence[str], name: str, level: str, seed: int, mutants: bool) -> Outcome:
+    """Return the rows of one claim, its mutants if wanted, and the points of its plot.
+
+    The claim comes by its name, since a claim holds functions, which no other process can be given.
+    """
+    claim, sample = next(c for c in select(patterns) if c.id == name), Sample()
+    cells = judged(claim, level, seed, sample.watch)
     found = [row_json(row) for row in ledger_rows(claim, cells)]
-    mutants = try_mutants(claim, order.level, order.seed, cells) if order.mutants else []
-    tried = [asdict(mutant) for mutant in mutants]
-    return Outcome(claim.id, found, tried, sample.thinned(), sample.below, sample.total)
+    tried = [asdict(m) for m in (try_mutants(claim, level, seed, cells) if mutants else ())]
+    return Outcome(name, found, tried, sample.thinned(), sample.below, sample.total)
 
 
 def _effort(claim: Claim) -> int:
@@ -115,10 +106,10 @@ def _effort(claim: Claim) -> int:
     return {"expectation": 2, "rate": 2, "conditional": 1, "pathwise": 1}.get(claim.kind, 0)
 
 
-def _side_by_side(orders: Sequence[Order], workers: int) -> Iterator[Outcome]:
+def _side_by_side(orders: Sequence[tuple[Any, ...]], workers: int) -> Iterator[Outcome]:
     # spawn: the same on every system, and no thread is copied in the middle of its work
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(answer, order) for order in orders]
+        futures = [pool.submit(answer, *order) for order in orders]
         try:
             for future in as_completed(futures):
                 yield future.result()

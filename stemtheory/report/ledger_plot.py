@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from stemtheory.claims import Claim, Point
+from stemtheory.claims import Claim, PlotPoint
 
 SIZE, LEFT, BOTTOM, TOP = 236, 50, 40, 10
 FRAME = {
@@ -31,7 +31,7 @@ AXES = {
 }
 
 
-def plot(claim: Claim, points: Sequence[Point]) -> dict[str, Any] | None:
+def plot(claim: Claim, points: Sequence[PlotPoint]) -> dict[str, Any] | None:
     """Return what the plot of a claim's points shows and where, None if there is none to draw."""
     drawn = [p for p in points if _real(p.allowed) or _real(p.measured)]
     if not drawn:
@@ -59,7 +59,7 @@ def plot(claim: Claim, points: Sequence[Point]) -> dict[str, Any] | None:
     }
 
 
-def limits(points: Sequence[Point]) -> tuple[int, int]:
+def limits(points: Sequence[PlotPoint]) -> tuple[int, int]:
     """Return the first and the last decade of both axes; what lies outside stands on the edge."""
     logs = sorted(
         math.log10(value) for p in points for value in (p.allowed, p.measured) if _real(value)
@@ -80,7 +80,7 @@ def _place(x: float, y: float, low: int, high: int) -> tuple[float, float]:
     return LEFT + (x - low) * scale, TOP + SIZE - (y - low) * scale
 
 
-def _at(p: Point, low: int, high: int) -> tuple[float, float]:
+def _at(p: PlotPoint, low: int, high: int) -> tuple[float, float]:
     x, y = (
         math.log10(v) if _real(v) else float(high if v == math.inf else low)
         for v in (p.allowed, p.measured)

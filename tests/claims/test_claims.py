@@ -56,13 +56,8 @@ def test_a_claim_is_judged_as_expected_and_rejects_its_mutants(claim: Claim) -> 
     rows = ledger_rows(claim, cells(claim.id))
     assert {row.reading for row in rows} == set(claim.readings)
     for row in rows:
-        assert not surprising(row_json(row)), (
-            row.where,
-            row.verdict,
-            row.expected,
-            row.margin,
-            row.worst,
-        )
+        found = row_json(row)
+        assert not surprising(found), found
         assert row.n > 0 or row.verdict == Verdict.INAPPLICABLE
     survivors = [m.mutant for m in try_mutants(claim, honest=cells(claim.id)) if not m.rejected]
     assert survivors == []

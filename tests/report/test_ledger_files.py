@@ -18,7 +18,7 @@ import pytest
 from stemtheory.claims import together
 from stemtheory.claims.base import Claim, Comparison
 from stemtheory.claims.ledger import select
-from stemtheory.claims.sides import MOST, Point, Sample, sides
+from stemtheory.claims.sides import MOST, PlotPoint, Sample, sides
 from stemtheory.report import ledger_files
 from stemtheory.report.ledger_plot import SIZE, limits, plot
 from stemtheory.report.ledger_rows import excess, lines, matrix
@@ -172,7 +172,7 @@ def test_awkward_texts_are_escaped(tmp_path: Path) -> None:
 
 def test_the_diagonal_parts_what_holds_from_what_does_not() -> None:
     claim = select(["U3"])[0]
-    points = [Point(1e-3, 1e-5, False), Point(1e-5, 1e-2, True), Point(0.0, 1e-4, True)]
+    points = [PlotPoint(1e-3, 1e-5, False), PlotPoint(1e-5, 1e-2, True), PlotPoint(0.0, 1e-4, True)]
     picture = ET.fromstring(render("ledger_plot.svg", plot=plot(claim, points)))
     paths = {path.attrib["class"]: path.attrib["d"] for path in picture.iter("path")}
     assert paths["holds"].count("h0") == 1

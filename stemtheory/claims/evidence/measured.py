@@ -18,7 +18,7 @@ Terms = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRun:
     """The mean over replicates of (1/T) sum_t ||grad f(xbar_t)||^2, and its standard error.
 
     The mean is NaN if any replicate diverged; ``standstill`` is ||grad f(x_1)||^2.
@@ -31,7 +31,7 @@ class Measured:
 
 
 @lru_cache(maxsize=512)
-def measure(case: Case) -> Measured:
+def measure(case: Case) -> MeasuredRun:
     """Return what the runs of a case measure; cached, so that claims share their runs.
 
     Raises
@@ -45,7 +45,7 @@ def measure(case: Case) -> Measured:
         raise UsageError(f"clock is {case.clock:g}, but a run starts at t = 1: leave it out.")
     trace = simulate(case.run)
     mean = trace.mean_grad_sq
-    return Measured(
+    return MeasuredRun(
         mean=float("nan") if mean is None else mean,
         error=trace.stderr or 0.0,
         dof=trace.replicates - 1,

@@ -29,15 +29,10 @@ def _points(path: Path) -> Floats:
     return np.concatenate([near, FAR * near])
 
 
-def _pairs(path: Path) -> tuple[Floats, Floats]:
-    """Return pairs of points: each with its successor, and near with far."""
-    x = _points(path)
-    return x, np.roll(x, 1, axis=0)
-
-
 def smoothness(path: Path, noise: float = 0.0) -> Comparison:
     """||grad f^(k)(x) - grad f^(k)(y)||^2 <= L^2 ||x - y||^2, without or with the noise."""
-    x, y = _pairs(path)
+    x = _points(path)
+    y = np.roll(x, 1, axis=0)  # each beside its successor, and near beside far
     left = square(path.problem.gradient(x) - path.problem.gradient(y))
     left = left + noise * path.problem.noise_change(x, y)
     floor = 64 * EPS * (square(x) + square(y) + 1)

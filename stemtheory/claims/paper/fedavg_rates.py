@@ -75,15 +75,8 @@ def trade_off(nu: Fraction, batch: Fraction | None = None) -> Comparison:
         *exact("samples per worker", per_worker, K**-1 * eps**-2),
         *exact("rounds", in_terms(T / I_, T=T_), eps ** Fraction(-3, 2)),
         *exact("bI", in_terms(b_ * I_, T=T_), K**-1 * eps ** Fraction(-1, 2)),
-        *(_slopes(nu) + _complexities(nu) if measurable(nu) else ()),
+        *(_measured(nu) if measurable(nu) else ()),
     )
-
-
-def _slopes(nu: Fraction) -> list[Exponent]:
-    stated, terms = rate(nu), TERMS if nu else TERMS[:2]
-    in_T = slopes(lambda T: on_curve(T, 4, nu), LONG, stated["T"], "T", terms)
-    in_K = slopes(lambda K: on_curve(LONG[-1], int(K), nu), WORKERS, stated["K"], "K", terms)
-    return in_T + in_K
 
 
 def slopes(
@@ -97,9 +90,13 @@ def slopes(
     return bound_slopes.slopes(measured_term, terms, setting, x, stated, name)
 
 
-def _complexities(nu: Fraction) -> list[Exponent]:
+def _measured(nu: Fraction) -> list[Exponent]:
+    """Return the slopes of the terms on the curve, and of the complexities by the bound."""
+    stated, terms = rate(nu), TERMS if nu else TERMS[:2]
     found = {e: at_accuracy("fedavg-theorem", e, 4, nu=float(nu)) for e in ACCURACIES}
     return [
+        *slopes(lambda T: on_curve(T, 4, nu), LONG, stated["T"], "T", terms),
+        *slopes(lambda K: on_curve(LONG[-1], int(K), nu), WORKERS, stated["K"], "K", terms),
         fitted("samples", lambda e: found[e].samples_total, ACCURACIES, -2),
         fitted("rounds", lambda e: found[e].rounds, ACCURACIES, Fraction(-3, 2)),
     ]

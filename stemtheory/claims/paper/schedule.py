@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.base import Comparison, Mutant, arithmetic, wrong
-from stemtheory.claims.panel import Grid
+from stemtheory.claims.panel import SizeGrid
 from stemtheory.runtime import Floats
 from stemtheory.schedules import theorem_c_b, theorem_eta, theorem_offset
 
@@ -18,22 +18,22 @@ ULP = float(np.finfo(float).eps)
 APP, STEP, DIFFERENCE = "Thm: PR_Convergence_Main_App", "eq: Step-Size", "Eq: Step_Difference"
 
 
-def eta(g: Grid, t: Any = None) -> Floats:
+def eta(g: SizeGrid, t: Any = None) -> Floats:
     """Return eta_t of the three-branch minimum, in which sigma has cancelled."""
     return np.asarray(theorem_eta(g.t if t is None else t, g.L, g.K, g.b, g.I))
 
 
-def kbar(g: Grid) -> Floats:
+def kbar(g: SizeGrid) -> Floats:
     """Return kappa-bar = (bK)^{2/3} sigma^{2/3} / L."""
     return np.cbrt((g.b * g.K * g.sigma) ** 2) / g.L
 
 
-def c_of(g: Grid) -> Floats:
+def c_of(g: SizeGrid) -> Floats:
     """Return c = 64 L^2/(bK) + sigma^2/(24 kbar^3 L I)."""
     return np.asarray(64 * g.L**2 / (g.b * g.K) + g.sigma**2 / (24 * kbar(g) ** 3 * g.L * g.I))
 
 
-def w(g: Grid, t: Any = None) -> Floats:
+def w(g: SizeGrid, t: Any = None) -> Floats:
     """Return w_t, the maximum of the paper's three entries."""
     t = g.t if t is None else t
     cap = 4096 * g.L**3 * g.I**3 * kbar(g) ** 3
@@ -41,18 +41,18 @@ def w(g: Grid, t: Any = None) -> Floats:
     return np.asarray(np.maximum(np.maximum(2 * g.sigma**2, cap - g.sigma**2 * t), last))
 
 
-def printed_step(g: Grid, shift: int = 0) -> Comparison:
+def printed_step(g: SizeGrid, shift: int = 0) -> Comparison:
     """SCH0: kbar/(w_t + sigma^2 t)^{1/3} is the minimum without sigma."""
     printed = kbar(g) / np.cbrt(w(g) + g.sigma**2 * (g.t + shift))
     return _identity(printed, eta(g), 64)
 
 
-def c_forms(g: Grid, power: int = 1) -> Comparison:
+def c_forms(g: SizeGrid, power: int = 1) -> Comparison:
     """SCH1: c = L^2 (64/(bK) + 1/(24 (bK)^2 I)), and sigma is not in it."""
     return _identity(c_of(g), g.L**2 * theorem_c_b(g.K, g.b, g.I) / (g.b * g.K**power), 64)
 
 
-def non_increasing(g: Grid, sign: int = 1) -> Comparison:
+def non_increasing(g: SizeGrid, sign: int = 1) -> Comparison:
     """SCH2: eta_t <= eta_{t-1}, and w_t <= w_{t-1}."""
     steps = eta(g) - eta(g, g.t - 1)
     weights = w(g) - w(g, g.t - 1)
@@ -61,18 +61,18 @@ def non_increasing(g: Grid, sign: int = 1) -> Comparison:
     return Comparison(left, np.zeros_like(left), floor=floor)
 
 
-def cap(g: Grid) -> Comparison:
+def cap(g: SizeGrid) -> Comparison:
     """SCH3: eta_t <= 1/(16 L I), at t = 0 too."""
     left = np.concatenate([eta(g), eta(g, 0.0)])
     return Comparison(left, np.tile(1 / (16 * g.L * g.I), 2))
 
 
-def c_bound(g: Grid) -> Comparison:
+def c_bound(g: SizeGrid) -> Comparison:
     """SCH4: c <= 128 L^2/(bK)."""
     return Comparison(c_of(g), 128 * g.L**2 / (g.b * g.K))
 
 
-def w_bound(g: Grid) -> Comparison:
+def w_bound(g: SizeGrid) -> Comparison:
     """SCH5: w_t <= sigma^2 max{2, 4096 I^3 (bK)^2 - t, 512/(bK I^3)}."""
     entries = (2.0, 4096 * g.I**3 * (g.b * g.K) ** 2 - g.t, 512 / (g.b * g.K * g.I**3))
     right = g.sigma**2 * np.maximum.reduce(np.broadcast_arrays(*entries))
@@ -80,14 +80,14 @@ def w_bound(g: Grid) -> Comparison:
     return Comparison(w(g), right, floor=16 * ULP * 4096 * g.I**3 * (g.b * g.K * g.sigma) ** 2)
 
 
-def w_cap(g: Grid) -> Comparison:
+def w_cap(g: SizeGrid) -> Comparison:
     """SCH6: w_t <= 4096 L^3 I^3 kbar^3 for every t >= 0."""
     right = 4096 * g.L**3 * g.I**3 * kbar(g) ** 3
     left = np.concatenate([w(g), w(g, np.zeros_like(g.t))])
     return Comparison(left, np.tile(right, 2))
 
 
-def momentum_range(g: Grid) -> Comparison:
+def momentum_range(g: SizeGrid) -> Comparison:
     """SCH7: 0 < a_{t+1} = c eta_t^2 <= 64.05/(256 bK I^2) <= 0.2502."""
     a = c_of(g) * eta(g) ** 2
     stated = 64.05 / (256 * g.b * g.K * g.I**2)
@@ -96,7 +96,7 @@ def momentum_range(g: Grid) -> Comparison:
     return Comparison(left, right)
 
 
-def difference(g: Grid) -> Floats:
+def difference(g: SizeGrid) -> Floats:
     """1/eta_t - 1/eta_{t-1} without cancellation: in the decaying phase by a^3 - b^3."""
     m = theorem_offset(g.K, g.b, g.I)
     unit, cap_ = g.L / np.cbrt((g.b * g.K) ** 2), 16 * g.L * g.I
@@ -105,7 +105,7 @@ def difference(g: Grid) -> Floats:
     return np.where(grown > 0, unit * grown / (u * u + u * v + v * v), 0.0)
 
 
-def step_difference(g: Grid) -> Comparison:
+def step_difference(g: SizeGrid) -> Comparison:
     """SCH8: 1/eta_t - 1/eta_{t-1} <= 2^{2/3} s^2 eta_t^2/(3 k^3) <= s^2 eta_t/(24 k^3 L I)."""
     ratio = g.sigma**2 / kbar(g) ** 3
     middle = 2 ** (2 / 3) * ratio / 3 * eta(g) ** 2
@@ -114,13 +114,13 @@ def step_difference(g: Grid) -> Comparison:
     return Comparison(left, np.concatenate([middle, last]))
 
 
-def absorbed(g: Grid) -> Comparison:
+def absorbed(g: SizeGrid) -> Comparison:
     """SCH9: 1/eta_t - 1/eta_{t-1} - c eta_t <= -(64 L^2/(bK)) eta_t (the c eta_t's cancelled)."""
     u = 1 / (24 * g.b * g.K * g.I)  # c bK/L^2 - 64
     return Comparison(difference(g), g.L**2 * u / (g.b * g.K) * eta(g))
 
 
-def constant_phase(g: Grid) -> Comparison:
+def constant_phase(g: SizeGrid) -> Comparison:
     """SCH10: eta_t = 1/(16LI) for t <= T_const, and is below it after that."""
     end = 4096 * g.I**3 * (g.b * g.K) ** 2 - theorem_offset(g.K, g.b, g.I)
     top = 1 / (16 * g.L * g.I)
@@ -130,7 +130,7 @@ def constant_phase(g: Grid) -> Comparison:
     return Comparison(left, np.concatenate([np.full_like(inside, 8 * ULP), np.zeros_like(after)]))
 
 
-def on_the_curve(g: Grid) -> Comparison:
+def on_the_curve(g: SizeGrid) -> Comparison:
     """SCH10: on the curve I^3 (bK)^2 = T, so T < T_const for every nu."""
     T = np.maximum(g.t, 2.0) * g.K**2
     I, b = (T / g.K**2) ** (g.nu / 3), (T / g.K**2) ** ((1 - g.nu) / 2)
@@ -138,7 +138,7 @@ def on_the_curve(g: Grid) -> Comparison:
     return Comparison(T, end)
 
 
-def fedavg_step(g: Grid, power: int = 2) -> Comparison:
+def fedavg_step(g: SizeGrid, power: int = 2) -> Comparison:
     """SCH11: eta = sqrt(bK/T) <= 1/(9LI) exactly when T >= 81 L^2 I^2 bK."""
     edge = 81 * g.L**2 * g.I**power * g.b * g.K
     left = np.sqrt(g.b * g.K / (edge * (1 + g.nu * g.t)))
@@ -151,7 +151,7 @@ def _identity(found: Floats, wanted: Floats, ulps: float) -> Comparison:
     return Comparison(np.abs(found - wanted), ulps * ULP * np.abs(wanted))
 
 
-def _longer_phase(g: Grid) -> Comparison:
+def _longer_phase(g: SizeGrid) -> Comparison:
     top, end = 1 / (16 * g.L * g.I), 8 * 4096 * g.I**3 * (g.b * g.K) ** 2
     return Comparison(np.abs(eta(g, end) / top - 1), np.full_like(top, 8 * ULP))
 

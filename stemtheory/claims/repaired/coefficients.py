@@ -17,6 +17,9 @@ import numpy as np
 from stemtheory.bounds import REPAIRED, REPAIRED_LAM
 from stemtheory.claims.intervals import Interval, Pair, enclose, exp_upper
 
+THEOREM, SUM = "Thm: PR_Convergence_Main_App", "Eq: Grad_Norm_Sum"
+DRIFT = "lem: GradientError_PotentialFn_App"
+
 
 class ProofPart(NamedTuple):
     """A part of the theorem: free choices of the proof, and what the theorem states for them.

@@ -23,9 +23,12 @@ from stemtheory.claims.evidence.repaired_runs import beside, elementary, run_cas
 from stemtheory.claims.evidence.rounds import on_rounds
 from stemtheory.claims.intervals import Interval, compared, enclose, exp_upper
 from stemtheory.claims.repaired.coefficients import (
+    DRIFT,
     ELEMENTARY_A,
     ELEMENTARY_D,
     ELEMENTARY_LONGEST,
+    SUM,
+    THEOREM,
     c_b,
 )
 from stemtheory.claims.repaired.steps import (
@@ -37,11 +40,7 @@ from stemtheory.claims.repaired.steps import (
 )
 from stemtheory.schedules import theorem_c_b
 
-THEOREM = "Thm: PR_Convergence_Main_App"
-SUM = "Eq: Grad_Norm_Sum"
-DRIFT = "lem: GradientError_PotentialFn_App"
-
-Lengths = np.ndarray[Any, np.dtype[np.int64]]
+LocalSteps = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def potential(path: Path, lam: float = 64, m: float | None = None, jump: float = 1.0) -> Comparison:
@@ -49,7 +48,7 @@ def potential(path: Path, lam: float = 64, m: float | None = None, jump: float =
     return one_step(path, lam, 1.0, 1.0, m=m, jump=jump)
 
 
-def between(first: int, last: int) -> tuple[Lengths, ...]:
+def between(first: int, last: int) -> tuple[LocalSteps, ...]:
     """Return one subject: every I from first to last."""
     return (np.arange(first, last + 1),)
 
@@ -60,7 +59,7 @@ def stated(I: Any, jump: Any = 1) -> tuple[Interval, Interval]:
     return Fraction(1, 32) + ELEMENTARY_A * drift, 2 * ELEMENTARY_A * drift
 
 
-def sums(I: Lengths) -> Comparison:
+def sums(I: LocalSteps) -> Comparison:
     """6.2, 6.3: D summed over the rounds, and ||dbar||^2 absorbed up to I = 318."""
     n, cb, base = enclose(I), c_b(I), Fraction("2.8046")
     a = cb / (256 * n * n)
@@ -84,7 +83,7 @@ def sums(I: Lengths) -> Comparison:
     )
 
 
-def printed_theorem(I: Lengths, extra: int = 1) -> Comparison:
+def printed_theorem(I: LocalSteps, extra: int = 1) -> Comparison:
     """6.5: 2 A c_b^2 <= 64^2 up to I = 86; up to 318 with the logarithms times I/86."""
     far = enclose(np.maximum(I, 86) if extra else np.full_like(I, 86)) / 86
     most = 2048 / (c_b(I) * c_b(I)) * far
@@ -92,7 +91,7 @@ def printed_theorem(I: Lengths, extra: int = 1) -> Comparison:
     return compared([(A_s, most), (A_z, most * ((enclose(I) - 1) / enclose(I)))])
 
 
-def every_length(I: Lengths, M: int = 85, cap: int = 86) -> Comparison:
+def every_length(I: LocalSteps, M: int = 85, cap: int = 86) -> Comparison:
     """6.6: a sync batch m = ceil(I/85), or steps smaller by phi, phi^2 = I/86: any I.
 
     With m the jump costs (I - 1)/(32 m) <= M/32, so I/32 becomes (M + 1)/32; with phi the drift

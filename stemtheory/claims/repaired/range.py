@@ -21,6 +21,8 @@ from stemtheory.claims.intervals import Interval, Pair, compared, enclose
 from stemtheory.claims.repaired.coefficients import (
     METHOD,
     PARTS,
+    SUM,
+    THEOREM,
     ProofSizes,
     c_b,
     cancellation,
@@ -30,9 +32,6 @@ from stemtheory.claims.repaired.coefficients import (
     with_sync_batch,
     within,
 )
-
-THEOREM = "Thm: PR_Convergence_Main_App"
-SUM = "Eq: Grad_Norm_Sum"
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,8 @@ def collect(at: Lengths, lam: int = REPAIRED_LAM, louder: str = "1") -> Comparis
     method, part = replace(METHOD, lam=Fraction(lam)), PARTS[at.part]
     jump = at.sizes.jump if louder == "1" else at.sizes.jump * louder
     found = collected(part, replace(at.sizes, jump=jump), method)
-    cancels = [
-        cancellation(at.I[at.I <= 64], method),
-        cancellation(at.I[at.I > 64], method, pieces=1),
-    ]
+    short, long = at.I[at.I <= 64], at.I[at.I > 64]
+    cancels = [cancellation(short, method), cancellation(long, method, pieces=1)]
     return compared([*within(found, part, at.sizes, method), *universal(method), *cancels])
 
 
@@ -92,12 +89,8 @@ def printed_theorem(at: Lengths) -> Comparison:
 def printed_sum(at: Lengths) -> Comparison:
     """(ii): A_s <= 3/64 and A_z <= (1/32)(I - 1)/I, the coefficients before the logarithm."""
     A_s, A_z = stated(PARTS[at.part], at.sizes)
-    pairs = [
-        (A_s, Fraction(3, 64)),
-        (A_z, _heterogeneous(at.I) / 32),
-        (Fraction(64, REPAIRED_LAM), 1),
-    ]
-    return compared(pairs)
+    pairs = [(A_s, Fraction(3, 64)), (A_z, _heterogeneous(at.I) / 32)]
+    return compared([*pairs, (Fraction(64, REPAIRED_LAM), 1)])
 
 
 def _heterogeneous(I: Any) -> Interval:

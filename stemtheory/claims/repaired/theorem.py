@@ -19,7 +19,7 @@ from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.repaired_runs import beside, coefficients, run_cases, run_premises
 from stemtheory.claims.evidence.rounds import on_rounds
-from stemtheory.claims.repaired.coefficients import METHOD, PARTS
+from stemtheory.claims.repaired.coefficients import DRIFT, METHOD, PARTS, SUM
 from stemtheory.claims.repaired.steps import (
     at_least_two,
     drift,
@@ -28,10 +28,6 @@ from stemtheory.claims.repaired.steps import (
     round_cases,
     step_cases,
 )
-
-POTENTIAL = "Lem: Potential_Descent_App"
-DRIFT = "lem: GradientError_PotentialFn_App"
-SUM = "Eq: Grad_Norm_Sum"
 
 
 def potential(
@@ -83,7 +79,7 @@ per_round = partial(
 CLAIMS = (
     Claim(
         id="R1",
-        label=POTENTIAL,
+        label="Lem: Potential_Descent_App",
         kind="conditional",
         statement="One step of the sharper potential, every t, with the jump's own term.",
         formula=r"E[\Psi_{t+1}-\Psi_t] \leq -\tfrac{\eta}{2}\|\nabla f\|^2"

@@ -6,6 +6,8 @@ eq. (Eq: GradientError_Recursive).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from stemtheory.claims.base import (
@@ -27,7 +29,7 @@ from stemtheory.claims.evidence.sums import (
     since,
     theorem_schedule,
 )
-from stemtheory.claims.panel import Grid, path_cases
+from stemtheory.claims.panel import SizeGrid, path_cases
 from stemtheory.claims.paper.schedule import c_of, eta
 from stemtheory.claims.paper.stem.contraction import cases, sides
 from stemtheory.claims.paper.stem.potential import round_sides
@@ -41,7 +43,7 @@ def replicated(level: str) -> tuple[Case, ...]:
     many = {"quick": 64, "default": 128, "full": 512}[level]
     runs = (*path_cases(level), QUIET, far(8))
     chosen = [case for case in runs if case.K > 1 and case.I > 1]
-    return tuple(Case(**{**vars(case), "replicates": many}) for case in chosen)
+    return tuple(replace(case, replicates=many) for case in chosen)
 
 
 def accumulated(case: Case, mean: float = 1.0, noise: float = 1.0, zeta: float = 1.0) -> Comparison:
@@ -82,7 +84,7 @@ def one_step(path: Path, mean: float = 1.0, noise: float = 1.0, zeta: float = 1.
 # --- arithmetic -----------------------------------------------------------------------------
 
 
-def coefficient(g: Grid, growth: float = 33 / 32) -> Comparison:
+def coefficient(g: SizeGrid, growth: float = 33 / 32) -> Comparison:
     """(1-a)^2 (1 + 1/I) + 4 L^2 (I+1) eta^2 <= 1 + 1/I + (I+1)/(64 I^2) <= 1 + 33/(32 I).
 
     The ones are cancelled.
@@ -96,21 +98,21 @@ def coefficient(g: Grid, growth: float = 33 / 32) -> Comparison:
     return Comparison(left, right, t=g.t)
 
 
-def compounded(g: Grid, growth: float = 33 / 32) -> Comparison:
+def compounded(g: SizeGrid, growth: float = 33 / 32) -> Comparison:
     """(1 + 33/(32 I))^I <= e^{33/32} < 3."""
     power = np.exp(g.I * np.log1p(growth / g.I))
     limit = np.full_like(power, np.exp(33 / 32))
     return Comparison(np.stack([power, limit]), np.stack([limit, np.full_like(power, 3.0)]), t=g.t)
 
 
-def self_term(g: Grid, factor: float = 192.0) -> Comparison:
+def self_term(g: SizeGrid, factor: float = 192.0) -> Comparison:
     """192 L^2 I^4 c^2/(16 L I)^6 <= 1 - 4/5, with the true c and with c <= 128 L^2/(bK)."""
     c = np.stack([c_of(g), 128 * g.L**2 / (g.b * g.K)])
     left = factor * g.L**2 * g.I**4 * c**2 / (16 * g.L * g.I) ** 6
     return Comparison(left, np.full_like(left, 1 - 4 / 5), t=g.t)
 
 
-def final_constants(g: Grid, shrink: float = 4 / 5) -> Comparison:
+def final_constants(g: SizeGrid, shrink: float = 4 / 5) -> Comparison:
     """(5/4) (33/256) (3/32) <= 1/64 and (5/4) (33/256) (3/16) <= 1/32."""
     front = 33 / 256 / shrink
     return Comparison(np.array([front * 3 / 32, front * 3 / 16]), np.array([1 / 64, 1 / 32]))

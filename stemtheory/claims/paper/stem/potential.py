@@ -81,15 +81,9 @@ def potential_descent(path: Path, noise: float = 1.0, mean: float = 1.0) -> Comp
     )
     floor = 16 * EPS * (np.abs(path.f[t]) + np.abs(path.f[t + 1]) + eta * (q2 + G2))
     total, allowed, resolution = (
-        since(path, _from_one(x)) for x in (left, right, floor + _resolution(path))
+        since(path, np.pad(x, ((1, 1), (0, 0)))) for x in (left, right, floor + _resolution(path))
     )
     return Comparison(total[t], allowed[t], round_sides(path), per_t(t), floor=resolution[t])
-
-
-def _from_one(values: Floats) -> Floats:
-    """Return [T + 2, R], indexed by t, from values at 1..T."""
-    edge = np.zeros_like(values[:1])
-    return np.concatenate([edge, values, edge])
 
 
 def _resolution(path: Path) -> Floats:

@@ -87,7 +87,7 @@ def trade_off(nu: Fraction, batch: Fraction | None = None) -> Comparison:
         *exact("T", T_, K ** (-2 * nu / (3 - nu)) * eps ** (-3 / (3 - nu))),
         *exact("samples per worker", per_worker, K**-1 * eps ** Fraction(-3, 2)),
         *exact("rounds", rounds, eps**-1),
-        *(_slopes_on_curve(nu) + _complexities(nu) if measurable(nu) else ()),
+        *(_measured(nu) if measurable(nu) else ()),
     )
 
 
@@ -96,14 +96,8 @@ def _on_curve(T: float, K: int, nu: Fraction) -> Setting:
     return units(T, K, point.b, point.I)
 
 
-def _slopes_on_curve(nu: Fraction) -> list[Exponent]:
-    return [
-        *slopes(lambda T: _on_curve(T, 4, nu), LONG, -(1 - nu / 3), "T"),
-        *slopes(lambda K: _on_curve(LONG[-1], int(K), nu), WORKERS, -2 * nu / 3, "K"),
-    ]
-
-
-def _complexities(nu: Fraction) -> list[Exponent]:
+def _measured(nu: Fraction) -> list[Exponent]:
+    """Return the slopes of the terms on the curve, and of the complexities by the bound."""
     found = {e: at_accuracy("stem-theorem", e, 4, nu=float(nu)) for e in ACCURACIES}
     many = {K: at_accuracy("stem-theorem", 1e-9, int(K), nu=float(nu)) for K in WORKERS}
 
@@ -111,6 +105,8 @@ def _complexities(nu: Fraction) -> list[Exponent]:
         return float(run.samples_per_worker / logarithm(run) ** 1.5)
 
     return [
+        *slopes(lambda T: _on_curve(T, 4, nu), LONG, -(1 - nu / 3), "T"),
+        *slopes(lambda K: _on_curve(LONG[-1], int(K), nu), WORKERS, -2 * nu / 3, "K"),
         fitted("rounds", lambda e: found[e].rounds / logarithm(found[e]), ACCURACIES, -1),
         fitted("samples", lambda e: samples(found[e]), ACCURACIES, Fraction(-3, 2)),
         fitted("speed-up", lambda K: samples(many[K]), WORKERS, -1),
