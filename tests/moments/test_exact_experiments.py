@@ -277,6 +277,13 @@ def test_growth_changes_sign_at_the_predicted_thresholds() -> None:
 # All of them draw, also with points missing.
 
 
+@pytest.fixture(scope="module")
+def readings() -> synchronisation.Readings:
+    record = synchronisation.record(synchronisation.FLAT._replace(steps={}), 4000)
+    growth = {name: synchronisation.growth(name) for name in synchronisation.STYLES}
+    return synchronisation.Readings(record, record, growth)
+
+
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_figures_are_drawn(
     kind: str,
@@ -284,14 +291,11 @@ def test_figures_are_drawn(
     tunings: tuned.Tunings,
     speed: speedup.SpeedUp,
     drifts: drift.Drift,
+    readings: synchronisation.Readings,
 ) -> None:
     run = complexity.Run("stem", 0.0, 1e-2, 1e-4, 1e-2, 1e4, 1e3)
     costs = complexity.Complexity(lines, (run,), 32, 2.3e-4, math.nan)
     missing = replace(drifts, marks=(*drifts.marks, drift.Mark("stem", 4, 1e-3, math.inf, 1.0)))
-    small = synchronisation.FLAT._replace(steps={}), 4000
-    record = synchronisation.record(*small)
-    growth = {name: synchronisation.growth(name) for name in synchronisation.STYLES}
-    readings = synchronisation.Readings(record, record, growth)
     cases: list[tuple[Figure[Any], Any]] = [
         (complexity.ENTRY, costs),
         (tuned.ENTRY, tunings),

@@ -256,11 +256,11 @@ def small_heap() -> Iterator[None]:
 @pytest.mark.usefixtures("small_heap")
 def test_a_block_is_cut_down_to_single_replicates() -> None:
     problem = load_problem("cosine", K=4, dim=64, sigma=0.0, curvature=0.5)
-    per_replicate = 4 * 64 * 8
-    undisturbed = simulate(problem, backend=fake_backend(Device()), **SETTINGS)
+    per_replicate, few = 4 * 64 * 8, {**SETTINGS, "replicates": 19}  # two blocks and a part of one
+    undisturbed = simulate(problem, backend=fake_backend(Device()), **few)
     for memory in (8 * per_replicate - 1, 2 * per_replicate, per_replicate):
         device = Device(memory=memory)
-        assert same(undisturbed, simulate(problem, backend=fake_backend(device), **SETTINGS))
+        assert same(undisturbed, simulate(problem, backend=fake_backend(device), **few))
         assert device.refusals > 0
 
 

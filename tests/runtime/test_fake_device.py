@@ -247,27 +247,32 @@ def test_a_diverged_run_is_the_same_and_warns_nobody() -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
-@pytest.mark.parametrize("T", [8, MOST_STEPS, 2 * MOST_STEPS + 4])
-def test_the_host_waits_once_per_block_of_steps(T: int, variant: dict[str, Any]) -> None:
-    device = Device()
-    run(load_problem("cosine", K=2, dim=2), device, T=T, replicates=8, **variant)
-    assert device.syncs == math.ceil(T / MOST_STEPS)
+def test_the_host_waits_once_per_block_of_steps(
+    monkeypatch: pytest.MonkeyPatch, variant: dict[str, Any]
+) -> None:
+    """Blocks of the usual length, and of one that a short run fills, or fills and begins anew."""
+    for most, T in ((MOST_STEPS, 8), (16, 16), (16, 36)):
+        monkeypatch.setattr("stemtheory.simulator.array_engine.MOST_STEPS", most)
+        device = Device()
+        run(load_problem("cosine", K=2, dim=2), device, T=T, replicates=8, **variant)
+        assert device.syncs == math.ceil(T / most), T
 
 
 def test_device_noise_does_not_depend_on_how_replicates_are_grouped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     problem = load_problem("cosine", K=2, dim=2)
+    monkeypatch.setattr("stemtheory.simulator.array_engine.MOST_STEPS", 16)  # several blocks
 
     def device_noise() -> Trace:
         backend = fake_backend(Device())
-        return simulate(problem, T=600, b=2, I=4, sync_batch=2, replicates=40, backend=backend)
+        return simulate(problem, T=40, b=2, I=4, sync_batch=2, replicates=40, backend=backend)
 
     together = device_noise()
     monkeypatch.setattr("stemtheory.simulator.array_engine.DEVICE_ARRAY_BYTES", 1)
     apart = device_noise()
     assert same(together, apart)
-    assert together.mean_grad_sq != run(problem, None, T=600, replicates=40).mean_grad_sq
+    assert together.mean_grad_sq != run(problem, None, T=40, replicates=40).mean_grad_sq
 
 
 # Mutants: a loss that would fail on a GPU is found without one.

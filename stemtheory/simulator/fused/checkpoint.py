@@ -27,7 +27,7 @@ from stemtheory.simulator.array_engine import Plan
 from stemtheory.simulator.fused.recipe import Recipe
 
 if TYPE_CHECKING:
-    from stemtheory.simulator.fused.progress import Progress
+    from stemtheory.simulator.fused.booked import Booked
 
 
 def identity(plan: Plan, recipe: Recipe, replicates: int) -> str:
@@ -70,7 +70,7 @@ class Checkpoint:
         """Whether it is time to save."""
         return time.monotonic() - self.last >= self.every
 
-    def save(self, group: range, first: int, state: Callable[[], Any], done: Progress) -> None:
+    def save(self, group: range, first: int, state: Callable[[], Any], done: Booked) -> None:
         """Write the state before iteration ``first`` of the group, if it is time."""
         if not self.due:
             return
@@ -79,7 +79,7 @@ class Checkpoint:
         write_file(self.path, lambda file: np.savez(file, **arrays))
         self.last = time.monotonic()
 
-    def restore(self, done: Progress, shape: Callable[[int], tuple[int, ...]]) -> Saved | None:
+    def restore(self, done: Booked, shape: Callable[[int], tuple[int, ...]]) -> Saved | None:
         """Fill in what was measured, and return where to go on; None where nothing was saved.
 
         ``shape`` is that of the state of so many replicates.

@@ -20,9 +20,9 @@ import numpy as np
 from stemtheory.oracles import Separable
 from stemtheory.runtime import UsageError
 from stemtheory.simulator.array_engine import Plan, Rows
+from stemtheory.simulator.fused.booked import Booked
 from stemtheory.simulator.fused.checkpoint import Saved
 from stemtheory.simulator.fused.groups import run_groups
-from stemtheory.simulator.fused.progress import Progress
 from stemtheory.simulator.fused.recipe import make_recipe
 from stemtheory.simulator.fused.source import load_anew, load_kernel
 from stemtheory.simulator.fused.tables import Tables, initial_tables, kind, reading
@@ -63,7 +63,7 @@ class HostState(NamedTuple):
 
     group: range
     state: Any
-    done: Progress
+    done: Booked
 
 
 class Runner:
@@ -107,7 +107,7 @@ class Runner:
         from numba.core.errors import NumbaError
 
         none: Any = tuple(table[:0] for table in self.initial)
-        done = Progress.new(1, len(self.times))
+        done = Booked.new(1, len(self.times))
         trial = functools.partial(self.advance, 0, aligned(0, self.plan.dtype), none, 1, done)
         try:
             trial()
@@ -134,7 +134,7 @@ class Runner:
         steps = max(SEGMENT_WORK // (size * replicates), REPLICATE_WORK // size, self.span)
         return min(steps, MOST_STEPS)
 
-    def place(self, group: range, saved: Saved | None, done: Progress) -> HostState:
+    def place(self, group: range, saved: Saved | None, done: Booked) -> HostState:
         """Return a group's state at t = 1, or as it was saved."""
         state = aligned(len(group) * self.state_length, self.plan.dtype)
         placed = HostState(group, state.reshape(self.state_shape(len(group))), done)
@@ -165,9 +165,7 @@ class Runner:
         """Return a group's state."""
         return placed.state
 
-    def advance(
-        self, replicate: int, state: Any, tables: Tables, first: int, done: Progress
-    ) -> None:
+    def advance(self, replicate: int, state: Any, tables: Tables, first: int, done: Booked) -> None:
         """Advance one replicate over the iterations of ``tables`` from ``first`` on."""
         if self.plan.stop.is_set() or done.book[replicate, 3] > 0:
             return

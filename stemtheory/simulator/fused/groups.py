@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from stemtheory.simulator.array_engine import Plan, Rows
+from stemtheory.simulator.fused.booked import Booked
 from stemtheory.simulator.fused.checkpoint import Checkpoint, Saved, groups, open_checkpoint
-from stemtheory.simulator.fused.progress import Progress
 from stemtheory.simulator.fused.recipe import Recipe
 from stemtheory.simulator.fused.tables import Tables, tables
 
@@ -33,7 +33,7 @@ class GroupRunner(Protocol):
     def segment(self, replicates: int) -> int:
         """Return how many iterations a segment has: their number changes no bit of the result."""
 
-    def place(self, group: range, saved: Saved | None, done: Progress) -> Any:
+    def place(self, group: range, saved: Saved | None, done: Booked) -> Any:
         """Return a group's state at t = 1, or as it was saved."""
 
     def step(self, placed: Any, rows: Tables, first: int) -> None:
@@ -50,7 +50,7 @@ def run_groups(
     runner: GroupRunner, replicates: int, checkpoint: str | Path | None, save_every: float
 ) -> Rows:
     """Return the rows of all replicates; the file is removed when the run is complete."""
-    plan, done = runner.plan, Progress.new(replicates, len(runner.plan.record))
+    plan, done = runner.plan, Booked.new(replicates, len(runner.plan.record))
     file = open_checkpoint(checkpoint, plan, runner.recipe, replicates, save_every)
     saved_before = file.restore(done, runner.state_shape) if file else None
     for group, saved in groups(replicates, runner.together, saved_before):
@@ -61,7 +61,7 @@ def run_groups(
 
 
 def run_group(
-    runner: GroupRunner, group: range, saved: Saved | None, done: Progress, file: Checkpoint | None
+    runner: GroupRunner, group: range, saved: Saved | None, done: Booked, file: Checkpoint | None
 ) -> None:
     """Advance a group over all T iterations, segment by segment."""
     plan, T, span = runner.plan, runner.plan.sizes.T, runner.segment(len(group))

@@ -19,11 +19,11 @@ import numpy as np
 from stemtheory.oracles import Separable
 from stemtheory.runtime import Backend, UsageError, is_out_of_memory
 from stemtheory.simulator.array_engine import Plan, Rows
+from stemtheory.simulator.fused.booked import Booked
 from stemtheory.simulator.fused.checkpoint import Saved
 from stemtheory.simulator.fused.cuda.build import Variant
 from stemtheory.simulator.fused.cuda.layout import ThreadLayout
 from stemtheory.simulator.fused.groups import run_groups
-from stemtheory.simulator.fused.progress import Progress
 from stemtheory.simulator.fused.recipe import Recipe, make_recipe
 from stemtheory.simulator.fused.tables import Tables, initial_tables, kind, reading
 
@@ -42,8 +42,8 @@ class DeviceState(NamedTuple):
 
     group: range
     state: Any
-    mine: Progress
-    done: Progress
+    mine: Booked
+    done: Booked
 
 
 class DeviceRunner:
@@ -100,11 +100,11 @@ class DeviceRunner:
         fit = NORM_BYTES // (blocks * plan.dtype.itemsize)
         return max(1, min(MOST_STEPS, LAUNCH_WORK // work, fit))
 
-    def place(self, group: range, saved: Saved | None, done: Progress) -> DeviceState:
+    def place(self, group: range, saved: Saved | None, done: Booked) -> DeviceState:
         """Return a group's state at t = 1, or as it was saved, and its part of the record."""
         state = self.put(self.start(len(group)) if saved is None else saved.state)
         part = slice(group.start, group.stop)
-        mine = Progress(*(self.put(x[part]) for x in (done.book, done.series, done.running)))
+        mine = Booked(*(self.put(x[part]) for x in (done.book, done.series, done.running)))
         if saved is None and self.variant.algorithm == "stem":
             self.advance(state, initial_tables(self.plan), 0, group)
         return DeviceState(group, state, mine, done)
@@ -140,7 +140,7 @@ class DeviceRunner:
         )  # fmt: skip
         return squares
 
-    def book(self, squares: Any, n: int, first: int, done: Progress) -> None:
+    def book(self, squares: Any, n: int, first: int, done: Booked) -> None:
         """Book the norms of n iterations."""
         sizes = (len(done.book), self.layout.tiles, n, first)
         self.kernels.keep_book(

@@ -12,7 +12,7 @@ from stemtheory.simulator.plan import Plan, Rows
 
 
 @dataclass
-class Progress:
+class Booked:
     """What has been measured: per replicate the kernel's book and the recorded series."""
 
     book: Any
@@ -20,11 +20,11 @@ class Progress:
     running: Any
 
     @staticmethod
-    def new(replicates: int, times: int) -> Progress:
+    def new(replicates: int, times: int) -> Booked:
         """Return an empty record: nothing added, nothing diverged."""
         book = np.tile([0.0, math.nan, math.inf, 0.0, 0.0], (replicates, 1))
         series = np.full((replicates, times), math.nan)
-        return Progress(book, series, series.copy())
+        return Booked(book, series, series.copy())
 
     def lost(self, group: range) -> Any:
         """Return which replicates of a group have diverged."""
