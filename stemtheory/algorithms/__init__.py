@@ -56,6 +56,22 @@ ALGORITHMS: dict[str, Entry] = {
 def load_algorithm(algorithm: str | Entry) -> Entry:
     """Return the algorithm of that name, a user's own ``package.module:NAME``, or the entry given.
 
+    Parameters
+    ----------
+    algorithm
+        A name of ``ALGORITHMS``, ``package.module:NAME``, or an ``Entry``.
+
+    Returns
+    -------
+    Entry
+        How it is made, its options, its costs and what its theory needs and promises.
+
+    Examples
+    --------
+    >>> from stemtheory import load_algorithm
+    >>> sorted(load_algorithm("stem").options)
+    ['sync', 'sync_batch']
+
     Raises
     ------
     UsageError

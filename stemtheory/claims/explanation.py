@@ -14,10 +14,26 @@ from stemtheory.claims.ledger import module_of, one
 def explain(name: str) -> dict[str, Any]:
     """Return what a claim says, its premises, quick verdicts, counterexamples, repair and mutants.
 
+    Parameters
+    ----------
+    name
+        The id of a claim, or ``package.module:NAME`` of your own.
+
+    Returns
+    -------
+    dict
+        The JSON document of the command ``explain``.
+
     Raises
     ------
     UsageError
         For an unknown claim.
+
+    Examples
+    --------
+    >>> from stemtheory import explain
+    >>> explain("M3")["section"]
+    'stem-contraction'
     """
     claim = one(name)
     return {

@@ -47,10 +47,32 @@ def verify(
 ) -> Ledger:
     """Return the ledger's document, made by ``jobs`` processes (all cores by default).
 
+    Parameters
+    ----------
+    patterns
+        Ids, sections or globs of claims, or ``package.module:NAME`` of your own; all without any.
+    level
+        ``quick``, ``default`` or ``full``: how large the panels are.
+    mutants
+        Whether every claim is also shown the wrong versions that it must reject.
+    seed, jobs, progress
+        The seed of all noise, processes, and who is told of each claim that is done.
+
+    Returns
+    -------
+    Ledger
+        A dictionary: ``claims`` (a row each), ``summary`` and ``unexpected``.
+
     Raises
     ------
     UsageError
         If a pattern matches no claim.
+
+    Examples
+    --------
+    >>> from stemtheory import verify
+    >>> verify(["SCH4"], jobs=1)["summary"]
+    {'holds': 1}
     """
     found = outcomes(
         patterns, level=level, mutants=mutants, seed=seed, jobs=jobs, progress=progress

@@ -162,6 +162,11 @@ def run_sweep(
     chunk_seconds
         Cells predicted to take less together go to a worker as one task.
 
+    Returns
+    -------
+    SweepResult
+        Its points, its cells' outcomes, its fits, and ``frame``, a table of all of it.
+
     Raises
     ------
     UsageError
@@ -170,6 +175,12 @@ def run_sweep(
         For a damaged, full or busy store.
     SweepStopped
         After SIGINT or SIGTERM, when the cells in flight are written.
+
+    Examples
+    --------
+    >>> from stemtheory import run_sweep
+    >>> run_sweep("speedup", mode="quick", dry_run=True).forecast.cells > 0
+    True
     """
     began = time.perf_counter()
     spec = sweep if isinstance(sweep, Spec) else _loaded(sweep, mode)

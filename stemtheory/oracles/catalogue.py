@@ -56,6 +56,20 @@ def problem_entry(name: str) -> Any:
 def load_problem(name: str, K: int = 4, dim: int | None = None, **dials: Any) -> Problem:
     """Return the problem called ``name`` with K workers in ``dim`` dimensions (8 unless given).
 
+    Parameters
+    ----------
+    name
+        A name of the catalogue (``stemtheory list problems``), or ``package.module:NAME``.
+    K, dim
+        Workers, and the length of x.
+    dials
+        Targets L, sigma, zeta and whatever else shapes it, see below.
+
+    Returns
+    -------
+    Problem
+        A loss with its gradient oracle, its constants and their witnesses.
+
     The dim of a problem on real data follows from these; given all the same, it must be that.
 
     Dials: L, sigma, zeta, noise, heterogeneity, curvature, noise_smoothness, noise_frequency,
@@ -67,6 +81,12 @@ def load_problem(name: str, K: int = 4, dim: int | None = None, **dials: Any) ->
     UsageError
         For unknown names and dials, for dials that do not add up, and for a user's own entry that
         makes no problem.
+
+    Examples
+    --------
+    >>> from stemtheory import load_problem
+    >>> load_problem("cosine", K=2, dim=3, sigma=0.1).constants().sigma
+    0.1
     """
     entry = problem_entry(name)
     dim = usual_dim(entry) if dim is None else whole("dim", dim)

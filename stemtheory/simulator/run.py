@@ -99,8 +99,16 @@ class Margin:
 class Run:
     """One run: a problem, an algorithm, sizes, step sizes, a start, replicates, seed, numerics.
 
-    ``x1`` is one number for all coordinates, or dim of them. ``Run.of`` makes it; two runs are
-    equal exactly if every number they lead to is.
+    ``x1`` is one number for all coordinates, or dim of them. ``Run.of`` makes it.
+
+    Examples
+    --------
+    >>> from stemtheory import Run, simulate
+    >>> run = Run.of("cosine", "stem", K=2, dim=2, T=64, nu=1, replicates=8)
+    >>> run == Run.from_json(run.to_json())
+    True
+    >>> simulate(run).run is run
+    True
     """
 
     problem: ProblemChoice

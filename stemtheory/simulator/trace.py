@@ -55,6 +55,12 @@ class Trace:
     ``diverged_at`` (R,) is the iteration whose value was not finite, 0 if none was.
 
     Paper: Theorem (Thm: PR_Convergence_Main_App), Definition (Def: StationaryPt).
+
+    Examples
+    --------
+    >>> from stemtheory import simulate
+    >>> [bound.verdict for bound in simulate("cosine", T=64, replicates=8).bounds()][0]
+    <Verdict.VACUOUS: 'vacuous'>
     """
 
     run: Run

@@ -93,10 +93,31 @@ def advise(
 
     ``choice`` is None where the start is as good already: ||grad f(x1)||^2 <= 2 L gap <= epsilon.
 
+    Parameters
+    ----------
+    epsilon, K
+        What E||grad f(xbar_a)||^2 is to reach, and the workers.
+    L, sigma, zeta, gap
+        The constants of the assumptions, and f(x_1) - f*; zeta is 1, or 0 with one worker.
+    sample_cost, round_cost
+        What one sample at a worker and one round cost.
+
+    Returns
+    -------
+    dict
+        ``choice`` and ``alternatives`` (algorithm, b, I, T, steps, samples, rounds, cost),
+        ``neighbours``, ``sweet_spot`` and ``guidance`` in words.
+
     Raises
     ------
     UsageError
         For numbers out of range, or both costs 0.
+
+    Examples
+    --------
+    >>> from stemtheory import advise
+    >>> advise(1e-2)["choice"]["algorithm"]
+    'stem'
     """
     q = question(epsilon, K, L, sigma, zeta, gap, sample_cost, round_cost)
     document: dict[str, Any] = {"question": asdict(q)}

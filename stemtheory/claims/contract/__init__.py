@@ -38,14 +38,31 @@ def check_problem(
 ) -> list[ContractRow]:
     """Return the rows of the contract: constants first, then properties.
 
-    ``problem`` is a catalogue name, a user's ``package.module:NAME``, an entry, or a problem that
-    is already made (K and dim are then its own, and it takes no dials). ``dim`` is as in
-    ``load_problem``.
+    Parameters
+    ----------
+    problem
+        A catalogue name, ``package.module:NAME``, an entry, or a problem that is already made (K
+        and dim are then its own, and it takes no dials).
+    K, dim, dials
+        As in ``load_problem``.
+    quick, seed
+        Fewer points, and the seed of the points that are looked at.
+
+    Returns
+    -------
+    list of ContractRow
+        One for each constant and property, with what was measured and whether it is ``ok``.
 
     Raises
     ------
     UsageError
         For unknown names and dials, and for an object that lacks a part of the protocol.
+
+    Examples
+    --------
+    >>> from stemtheory import check_problem
+    >>> all(row.ok for row in check_problem("quadratic", K=2, dim=2, quick=True))
+    True
     """
     if isinstance(problem, str):
         made = load_problem(problem, K, dim, **dials)
