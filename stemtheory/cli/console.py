@@ -14,10 +14,15 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
+from stemtheory.cli.streams import (
+    OutputLostError,
+    close_stdout,
+    document_alone,
+    take_any_stream,
+    write,
+)
 from stemtheory.runtime import UsageError, to_json
 
 WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
@@ -86,25 +91,25 @@ def guarded(work: Callable[[], object], as_json: bool = False) -> int:
 
     ``as_json`` says that stdout is for what ``emit`` writes, and for nothing else.
     """
-    _take_any_stream()
+    take_any_stream()
     try:
-        with stoppable(), _document_alone() if as_json else contextlib.nullcontext():
+        with stoppable(), document_alone() if as_json else contextlib.nullcontext():
             code = work()
-            _write("")
+            write("")
     except Stopped as stop:
         return complain(f"stopped by {stop.name}; no half-written file was left.", stop.code)
     except UsageError as error:
         return complain(str(error), 2)
     except BrokenPipeError:
-        _close_stdout()  # the reader, such as head, has seen enough
+        close_stdout()  # the reader, such as head, has seen enough
         return 0
     except SystemExit as end:
         code = end.code
         if isinstance(end.__context__, BrokenPipeError):  # so does the parser end on a closed pipe
-            _close_stdout()
+            close_stdout()
             return 0
     except OutputLostError as error:
-        _close_stdout()
+        close_stdout()
         return complain(f"stdout cannot be written ({error}): send it elsewhere.", 1)
     except MemoryError as error:
         return complain(f"out of memory ({error}): lower replicates, K, dim or --record-every.", 1)
@@ -118,56 +123,6 @@ def guarded(work: Callable[[], object], as_json: bool = False) -> int:
         )
         return complain(text, 1)
     return code if isinstance(code, int) else 0
-
-
-class OutputLostError(Exception):
-    """What was printed could not be written, such as onto a full disk."""
-
-
-_document: ContextVar[TextIO | None] = ContextVar("document", default=None)
-
-
-@contextlib.contextmanager
-def _document_alone() -> Iterator[None]:
-    """Send to stderr whatever is printed, here or in a worker; ``emit`` still reaches stdout."""
-    out, copy = sys.stdout, None
-    if sys.stdout is sys.__stdout__:  # else it is a test's, which no worker inherits
-        out.flush()
-        copy = os.dup(out.fileno())
-        os.dup2(sys.stderr.fileno(), out.fileno())
-    document = out if copy is None else os.fdopen(copy, "w", encoding="utf-8")
-    mark = _document.set(document)
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        _document.reset(mark)
-        if copy is not None:
-            os.dup2(copy, out.fileno())
-            with contextlib.suppress(OSError):
-                document.close()
-
-
-def _write(text: str) -> None:
-    """Write to the stdout of the command, and see that it arrives."""
-    out = _document.get() or sys.stdout
-    try:
-        out.write(text)
-        out.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputLostError(error.strerror or error) from error
-
-
-def _take_any_stream() -> None:
-    """Let a closed stdout or stderr swallow what is written, and a narrow encoding show a ?."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # closed by whoever started us
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")
 
 
 def usage_sentence(error: Any) -> str:
@@ -210,7 +165,7 @@ def live_line() -> Callable[[str], None] | None:
 def emit(document: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -> None:
     """Print the document as JSON and nothing else, or let ``show`` print it for people."""
     if as_json:
-        _write(to_json(document))
+        write(to_json(document))
     else:
         show()
 
@@ -294,10 +249,4 @@ def _print(thing: Any) -> None:
         console.width = max(console.width, console.measure(thing, options=wide).minimum)
     console.print(thing)
     lines = (line.rstrip() for line in text.getvalue().splitlines())
-    _write("".join(f"{line}\n" for line in lines if line))
-
-
-def _close_stdout() -> None:
-    """Point stdout to nowhere, so that the interpreter's last flush does not complain."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
+    write("".join(f"{line}\n" for line in lines if line))
