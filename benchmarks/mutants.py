@@ -41,7 +41,7 @@ NEAR: dict[str, tuple[str, ...]] = {
     "algorithms": ("tests/algorithms",),
     "simulator/fused/tables": ("tests/simulator/test_stepwise.py", "tests/simulator/fused"),
     "simulator/fused/progress": ("tests/simulator/fused",),
-    "simulator/[!f]*": ("tests/simulator", "tests/algorithms"),
+    "simulator/[!f]*": ("tests/simulator/test_stepwise.py", "tests/simulator", "tests/algorithms"),
     "moments": ("tests/moments",),
     "claims/judge": ("tests/claims",),
     "claims/intervals": ("tests/claims",),

@@ -77,7 +77,7 @@ class Streams(NamedTuple):
 
         def choose(problem: Any, system: Any, seed: int, t: int, replicates: int) -> Any:
             made = {}
-            for c in system.round.chances:
+            for c in system.chances:
                 seeds = self.key.seed_sequence(0, c.purpose)
                 stream = opened.setdefault(c.purpose, np.random.Generator(np.random.SFC64(seeds)))
                 uniforms = stream.random((replicates, *c.shape(problem.K, problem.dim)))

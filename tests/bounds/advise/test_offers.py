@@ -1,5 +1,6 @@
 """Advice: the numbers of the bounds themselves, the cheapest of them, and honest silence."""
 
+import functools
 import json
 import math
 from typing import Any
@@ -25,6 +26,12 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
+@functools.cache
+def told(epsilon: float, K: int = 4, round_cost: float = 0.0) -> dict[str, Any]:
+    """Return the advice; several tests look at the same one."""
+    return advise(epsilon, K, round_cost=round_cost)
+
+
 def offers(d: dict[str, Any]) -> list[dict[str, Any]]:
     return [d["choice"], *d["alternatives"], *d["neighbours"]]
 
@@ -32,7 +39,7 @@ def offers(d: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_offer_is_what_its_bound_promises(case: dict[str, Any]) -> None:
     K, round_cost = case.get("K", 4), case.get("round_cost", 0.0)
-    for offer in offers(advise(**case)):
+    for offer in offers(told(**case)):
         name = "fedavg-theorem" if offer["bound"] == "minibatch-sgd" else offer["bound"]
         point: dict[str, Any] = {"b": offer["b"], "I": offer["I"]}
         found = invert(name, case["epsilon"], K=K, **CONSTANTS, **point)
@@ -47,14 +54,14 @@ def test_every_offer_is_what_its_bound_promises(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_nothing_near_is_cheaper(case: dict[str, Any]) -> None:
-    d = advise(**case)
+    d = told(**case)
     assert all(d["choice"]["cost"] <= other["cost"] for other in offers(d))
     assert {o["algorithm"] for o in (d["choice"], *d["alternatives"])} == set(BOUNDS)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_choice_costs_no_more_than_any_point_of_the_curve(case: dict[str, Any]) -> None:
-    d = advise(**case)
+    d = told(**case)
     sizes = {"K": case.get("K", 4), **CONSTANTS}
     for nu in (0.0, 0.3, 1.0):
         point = invert("stem-repaired", case["epsilon"], nu=nu, **sizes)
@@ -65,7 +72,7 @@ def test_the_choice_costs_no_more_than_any_point_of_the_curve(case: dict[str, An
 
 
 def test_steps_are_those_of_the_theorems() -> None:
-    d = advise(1e-5, 16, round_cost=1000)
+    d = told(1e-5, 16, round_cost=1000)
     stem = d["choice"]
     assert stem["algorithm"] == "stem"
     steps = Theorem(1.0, 16, stem["b"], stem["I"])
@@ -80,27 +87,27 @@ def test_steps_are_those_of_the_theorems() -> None:
 
 def test_the_sweet_spot_is_the_root_of_the_rounds_over_workers() -> None:
     found = invert("stem-log-free", 1e-3, K=4, nu=0.5, **CONSTANTS)
-    assert advise(1e-3)["sweet_spot"]["bI"] == math.sqrt(found.rounds) / 4
+    assert told(1e-3)["sweet_spot"]["bI"] == math.sqrt(found.rounds) / 4
 
 
 def test_a_start_that_is_good_enough_needs_no_run() -> None:
-    d = advise(2.0)
+    d = told(2.0)
     assert d["choice"] is None
     assert "vacuous" in d["guidance"][0]
     assert d["reasons"]["choice"]
-    assert advise(1.99)["choice"] is not None
+    assert told(1.99)["choice"] is not None
 
 
 def test_it_says_where_minibatch_sgd_dominates() -> None:
-    d = advise(0.1)
+    d = told(0.1)
     assert d["choice"]["algorithm"] == "minibatch-sgd"
     assert any("dominates" in text for text in d["guidance"])
-    assert not any("dominates" in text for text in advise(1e-5)["guidance"])
+    assert not any("dominates" in text for text in told(1e-5)["guidance"])
 
 
 def test_it_says_where_more_workers_do_not_help() -> None:
-    assert any("K^2" in text for text in advise(0.3, 64)["guidance"])
-    assert not any("K^2" in text for text in advise(1e-4, 4)["guidance"])
+    assert any("K^2" in text for text in told(0.3, 64)["guidance"])
+    assert not any("K^2" in text for text in told(1e-4, 4)["guidance"])
 
 
 @pytest.mark.parametrize("constants", [{"sigma": 0}, {"zeta": 0}, {"sigma": 0, "zeta": 0}])
@@ -135,7 +142,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     d = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     keys = {"algorithm", "nu", "b", "I", "T", "eta", "a", "samples", "rounds", "cost"}
     assert keys <= set(d["choice"])
-    assert d["choice"] == advise(1e-5, 16, round_cost=1000)["choice"]
+    assert d["choice"] == told(1e-5, 16, round_cost=1000)["choice"]
     assert main(words) == 0
     assert "choice: stem" in capsys.readouterr().out
     assert main(["advise", "--epsilon", "3"]) == 0
@@ -147,7 +154,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_power_of_two_of_b_and_I_is_one_per_cent_cheaper() -> None:
     """The search goes downhill from the curve alone; the picture tries every cell."""
     for case in CASES[2:]:
-        d = advise(**case)
+        d = told(**case)
         stem = next(o for o in (d["choice"], *d["alternatives"]) if o["algorithm"] == "stem")
         assert stem["cost"] <= 1.01 * costs_of(d).least
 
