@@ -21,7 +21,6 @@ COVERS: dict[str, tuple[str, ...]] = {
     "figures/": ("tests/figures",),
     "problems/": ("tests/oracles", CONTRACT),
     "pyproject.toml": ("tests/whole/test_layers.py", "tests/whole/test_packaging.py"),
-    "stemtheory/bounds/advise/": ("tests/bounds/test_advise.py",),
     "stemtheory/oracles/heterogeneity.py": (CONTRACT, "tests/docs/test_guides.py"),
     "stemtheory/oracles/noise.py": (CONTRACT, "tests/docs/test_guides.py"),
     "stemtheory/schedules/": ("tests/docs/test_guides.py",),
