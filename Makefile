@@ -7,8 +7,12 @@ PIP     := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS  := $(VENV)/stamps
 WORKERS ?= 2
 EXTRAS  ?= fast,data
+TESTED  := fast,data,dask,parquet,test
 ARGS    ?=
 RUN     := $(STAMPS)/run-$(EXTRAS)
+# What the versions of dependencies and of Python could break, in two or three minutes.
+CORE    := tests/runtime tests/oracles tests/schedules tests/bounds tests/simulator tests/cli \
+           tests/experiment tests/report tests/whole/test_packaging.py
 
 # Where each test process has a core of its own, BLAS threads only get in the way.
 export OMP_NUM_THREADS ?= 1
@@ -18,7 +22,7 @@ export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test test-near reproduce lint format types ptx-check wheel-check bench \
+.PHONY: help install test test-near test-lowest test-newest reproduce lint format types ptx-check wheel-check bench \
   mutants clean
 
 help: ## list the targets
@@ -31,6 +35,14 @@ test: $(STAMPS)/test ## run the tests (WORKERS=2, ARGS='-k name')
 
 test-near: $(STAMPS)/test ## run the tests near a file, in about a minute (FILE=stemtheory/...)
 	$(PY) -m pytest -n $(WORKERS) -m 'not slow' $$($(PY) -m tests.near '$(FILE)') $(ARGS)
+
+test-lowest: ## run the core of the tests on the lowest versions that pyproject.toml declares
+	$(MAKE) test VENV=$(VENV)-lowest FLOORS=1 PYTHON='$(PYTHON) python3.11' \
+	  ARGS='-m "not slow and not browser" $(CORE) $(ARGS)'
+
+test-newest: ## run the core of the tests on the newest Python that is here
+	$(MAKE) test VENV=$(VENV)-newest PYTHON='$(PYTHON) python3.14 python3.13' \
+	  ARGS='-m "not slow and not browser" $(CORE) $(ARGS)'
 
 reproduce: $(RUN) ## check every claim, draw every figure, write the report (ARGS=--full)
 	$(VENV)/bin/stemtheory reproduce $(ARGS)
@@ -62,7 +74,7 @@ mutants: $(STAMPS)/test ## small wrong changes of the source: which does no test
 	$(PY) -m benchmarks.mutants --jobs $(WORKERS) $(ARGS)
 
 clean: ## remove .venv, builds and caches (results/ and out/ stay)
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The first Python >= 3.11 that can make an environment; PYTHON=... names one outright.
@@ -80,8 +92,10 @@ $(RUN): pyproject.toml | $(PY)
 	$(PIP) install --editable '.[$(EXTRAS)]'
 	@mkdir -p $(STAMPS) && touch $@
 
+# FLOORS=1 takes the lowest version that each requirement allows, for these requirements alone.
 $(STAMPS)/test: pyproject.toml | $(PY)
-	$(PIP) install --editable '.[fast,data,dask,parquet,test]'
+	$(if $(FLOORS),$(PY) .ci/floors $(TESTED) > $(VENV)/floors.txt)
+	$(PIP) install --editable '.[$(TESTED)]' $(if $(FLOORS),--constraint $(VENV)/floors.txt)
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data
 
 $(STAMPS)/dev: pyproject.toml | $(PY)

@@ -1,7 +1,9 @@
-"""What the benchmarks share: sizes, our engines, their noise alone, timing, the machine."""
+"""What the benchmarks share: options, records, sizes, our engines, their noise alone, timing."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import platform
 import statistics
@@ -22,6 +24,22 @@ STEPS = {"small": 512, "medium": 32, "large": 8}  # of a slow competitor; fast o
 I = 8
 ETA, A = 0.02, 0.1
 TERMS = {"modulated": 1, "phase": 2}
+
+
+def arguments(doc: str | None, **defaults: object) -> argparse.Namespace:
+    """Return the options of a script: one for each default, of its type, and ``--out``."""
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    parser.add_argument("--out", type=Path)
+    return parser.parse_known_args()[0]  # `make bench` hands the same to every script
+
+
+def write(path: Path | None, document: dict[str, Any]) -> None:
+    """Write a record where one is asked for."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 class Seconds(NamedTuple):

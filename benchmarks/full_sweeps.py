@@ -3,19 +3,18 @@
     for name in tradeoff complexity speedup heterogeneity margins slack; do
         stemtheory sweep $name --full --store stores/$name.sqlite
     done
-    python benchmarks/full_sweeps.py stores [--out benchmarks/results/full_sweeps.json]
+    python benchmarks/full_sweeps.py --stores stores --out benchmarks/results/full_sweeps.json
 
 Refuses a store that is not complete. `docs/sweeps.md` shows the record, and a test compares them.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import sys
 from pathlib import Path
 from typing import Any
+
+from _common import arguments, machine, write
 
 from stemtheory import __version__, run_sweep
 from stemtheory.experiment import NO_CURVE, Store, cell_records
@@ -67,19 +66,13 @@ def _range(fits: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("stores", type=Path, nargs="?", default=Path("results"))
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/full_sweeps.json"))
-    given = parser.parse_args()
+    given = arguments(__doc__, stores=Path("results"))
     stores = {name: given.stores / f"{name}.sqlite" for name in names("sweeps")}
     found = {name: record(name, store) for name, store in stores.items() if store.is_file()}
     if not found:
         print(f"left out: no store of a built-in sweep in {given.stores}")
         return
-    machine = {"python": platform.python_version(), "machine": platform.machine()}
-    document = {"version": __version__, **machine, "sweeps": found}
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(document, indent=1) + "\n")
+    write(given.out, {"version": __version__, **machine(), "sweeps": found})
     for name, sweep in found.items():
         judged = [fit["verdict"] for fit in sweep["fits"]]
         print(f"{name}: {sweep['cells']} cells, {len(judged)} fits, {sorted(set(judged))}")

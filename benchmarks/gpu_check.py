@@ -59,12 +59,23 @@ RATE_STEPS = {  # of each engine, so that a run takes a fraction of a second or 
 LIMITS = {"float64": 1e-9, "float32": 1e-3}  # worst relative difference of ||grad f(xbar_t)||^2
 
 
-def difference(backend: Backend, problem_name: str, variant: dict[str, Any], dtype: str) -> float:
-    """Return the worst relative difference between the backend and NumPy, over t and replicates."""
-    problem = load_problem(problem_name, K=5, dim=12)
+def difference(
+    backend: Backend,
+    name: str,
+    variant: dict[str, Any],
+    dtype: str,
+    shape: tuple[int, int] = (5, 12),
+    **own: Any,
+) -> float:
+    """Return the worst relative difference of a device from NumPy's arrays, over t and replicates.
+
+    ``own`` is what the device is told besides, such as the fused engine.
+    """
+    problem = load_problem(name, K=shape[0], dim=shape[1])
     options = {**SETTINGS, **variant, "dtype": dtype, "record_every": 1}
-    ours = simulate(problem, backend=backend, **options).series
-    reference = simulate(problem, backend="numpy", **options).series
+    source = {"noise_source": "philox"} if own else {}
+    ours = simulate(problem, backend=backend, **{**options, **own, **source}).series
+    reference = simulate(problem, backend="numpy", engine="array", **{**options, **source}).series
     return float(np.max(np.abs(ours - reference) / np.max(reference, axis=0)))
 
 
@@ -83,17 +94,6 @@ def compare(backend: Backend) -> list[dict[str, Any]]:
     ]
 
 
-def fused_difference(
-    backend: Backend, name: str, shape: tuple[int, int], variant: dict[str, Any], dtype: str
-) -> float:
-    """Return the worst relative difference of the device's fused engine from NumPy's arrays."""
-    problem = load_problem(name, K=shape[0], dim=shape[1])
-    options = {**SETTINGS, **variant, "dtype": dtype, "record_every": 1, "noise_source": "philox"}
-    ours = simulate(problem, backend=backend, engine="fused", **options).series
-    reference = simulate(problem, backend="numpy", engine="array", **options).series
-    return float(np.max(np.abs(ours - reference) / np.max(reference, axis=0)))
-
-
 def compare_fused(backend: Backend) -> list[dict[str, Any]]:
     """Return rows for every problem, for every shape of unit and for every variant."""
     few = {name: EVERY_VARIANT[name] for name in ("literal", "fedavg", "scaffold II")}
@@ -106,7 +106,9 @@ def compare_fused(backend: Backend) -> list[dict[str, Any]]:
             "shape": shape,
             "variant": variant,
             "dtype": dtype,
-            "difference": fused_difference(backend, name, shape, EVERY_VARIANT[variant], dtype),
+            "difference": difference(
+                backend, name, EVERY_VARIANT[variant], dtype, shape, engine="fused"
+            ),
         }
         for name, shape, variant in cases
         for dtype in LIMITS
@@ -127,16 +129,12 @@ def rates(backend: Backend) -> list[dict[str, Any]]:
         for dtype in LIMITS:
             row: dict[str, Any] = {"size": size, "dtype": dtype}
             for name, own in where.items():
-                T, spent = RATE_STEPS[name][size], 0.0
+                T = RATE_STEPS[name][size]
                 run = functools.partial(
                     simulate, problem(size, "modulated"), T=T, b=1, I=I, replicates=R, dtype=dtype,
                     schedule="constant", schedule_options={"eta": ETA, "a": A}, **own,
                 )  # fmt: skip
-                for _ in range(2):  # the first one compiles
-                    start = time.perf_counter()
-                    run()
-                    spent = time.perf_counter() - start
-                row[name] = float(f"{1e9 * spent / (T * R * K * dim):.4g}")
+                row[name] = float(f"{1e9 * second_run(run) / (T * R * K * dim):.4g}")
                 if name == "fused on the device":
                     row["share of its book"] = book_share(backend, run)
             rows.append(row)
@@ -186,13 +184,17 @@ def worst(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def seconds(backend: Backend, replicates: int) -> float:
-    """Return the wall time of the default run, the second of two."""
-    problem, spent = load_problem("geman_mcclure"), 0.0
-    for _ in range(2):
-        start = time.perf_counter()
-        simulate(problem, T=1024, replicates=replicates, backend=backend)
-        spent = time.perf_counter() - start
-    return round(spent, 3)
+    """Return the wall time of the default run."""
+    problem, own = load_problem("geman_mcclure"), {"replicates": replicates, "backend": backend}
+    return round(second_run(lambda: simulate(problem, T=1024, **own)), 3)
+
+
+def second_run(run: Callable[[], object]) -> float:
+    """Return the wall time of the second of two runs: the first one compiles."""
+    run()
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
 
 
 def versions(cupy: Any) -> dict[str, Any]:

@@ -17,18 +17,13 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # before NumPy is imported
 
-import argparse
-import importlib.metadata
 import importlib.util
-import json
-import platform
 import statistics
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _common import arguments, machine, timed, write
 
 from stemtheory.algorithms import FedAvg, Stem, Step
 from stemtheory.images import ImageProblem, Images
@@ -58,12 +53,7 @@ def problem(name: str, K: int) -> ImageProblem:
 def median(run: Callable[[], Any], repeats: int) -> float:
     """Return the median CPU seconds after one call to warm up."""
     run()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-    return statistics.median(times)
+    return statistics.median(timed(run).cpu for _ in range(repeats))
 
 
 def ours(p: ImageProblem, b: int, chunk: int, stem: bool) -> Callable[[], Any]:
@@ -127,13 +117,7 @@ def theirs(p: ImageProblem, b: int) -> Callable[[], Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--K", type=int, default=100)
-    parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument("--batches", default="8,64")
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+    args = arguments(__doc__, repeats=3, K=100, cases=",".join(CASES), batches="8,64")
     torch = importlib.util.find_spec("torch") is not None
     rows = []
     for name in args.cases.split(","):
@@ -152,15 +136,7 @@ def main() -> None:
                 best["ratio"] = round(best["seconds"] / best["torch"], 2)
             rows.append(best)
             print({k: round(v, 4) if isinstance(v, float) else v for k, v in best.items()})
-    if args.out:
-        machine = {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "machine": platform.machine(),
-            "cores": os.cpu_count(),
-            "torch": importlib.metadata.version("torch") if torch else None,
-        }
-        args.out.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+    write(args.out, {"machine": machine(), "rows": rows})
 
 
 if __name__ == "__main__":

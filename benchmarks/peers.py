@@ -16,15 +16,16 @@ all threads is what counts, wall time stands beside it.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
+
+from _common import arguments, write
 
 ROW = tuple[Callable[[], object], int]
 FAST = {"small": 16, "medium": 8, "large": 2}  # steps of a fast engine for one of the others'
@@ -244,7 +245,7 @@ def measure(size: str, repeats: int, threads: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def child(args: argparse.Namespace) -> None:
+def child(args: Namespace) -> None:
     """Measure in this process, whose libraries were told how many threads they have."""
     from _common import machine
 
@@ -264,13 +265,7 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--sizes", default="small,medium,large")
-    parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = arguments(__doc__, repeats=5, sizes="small,medium,large", threads="1,2", child=0)
     missing = [name for name in ("jax", "torch", "numba") if importlib.util.find_spec(name) is None]
     if missing:
         print(f"left out: needs {', '.join(missing)} (benchmarks/peers-requirements.txt)")
@@ -290,9 +285,7 @@ def main() -> None:
     for row in found["rows"]:
         values = "  ".join(f"{name} {v['cpu_ns']:.2f}" for name, v in row["ns"].items())
         print(f"{row['size']:7} {row['threads']} threads  {values} ns")
-    if args.out:
-        args.out.parent.mkdir(exist_ok=True)
-        args.out.write_text(json.dumps(found, indent=1) + "\n")
+    write(args.out, found)
 
 
 if __name__ == "__main__":

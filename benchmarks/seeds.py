@@ -1,9 +1,9 @@
-"""Runs the quick ledger over 20 seeds: no verdict may change. Writes results/seeds.json.
+"""Runs the quick ledger over 20 seeds: no verdict may change.
 
 The family-wise false-alarm rate of one ledger is 1e-3 (stemtheory.claims.judge.ALPHA), so over 20
 seeds one change in 50 such runs of this script would be chance.
 
-    python benchmarks/seeds.py [SEEDS]
+    python benchmarks/seeds.py [--seeds 20] [--out benchmarks/results/seeds.json]
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from pathlib import Path
 from typing import Any
+
+from _common import arguments, write
 
 from stemtheory._version import __version__
 from stemtheory.claims import ALPHA, claims, together
 
-RESULTS = Path(__file__).with_name("results") / "seeds.json"
 Key = tuple[str, str, str]
 
 
@@ -61,16 +61,14 @@ def compare(runs: list[dict[Key, tuple[str, float | None]]]) -> dict[str, Any]:
 
 
 def main() -> int:
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    options = arguments(__doc__, seeds=20)
     start, runs = time.perf_counter(), []
-    for seed in range(seeds):
+    for seed in range(options.seeds):
         runs.append(verdicts(seed))
         print(f"seed {seed}: {len(runs[-1])} rows, {time.perf_counter() - start:.0f} s", flush=True)
-    found = {"version": __version__, "level": "quick", "seeds": seeds, "alpha": ALPHA}
+    found = {"version": __version__, "level": "quick", "seeds": options.seeds, "alpha": ALPHA}
     found |= compare(runs)
-    if seeds >= 20:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    write(options.out, found)
     print(json.dumps(found, indent=1))
     return int(bool(found["changed"]))
 

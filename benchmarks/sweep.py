@@ -8,16 +8,13 @@ flushed to the disk. The resume reads a file of 1e5 finished cells and finds not
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import platform
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
+from _common import arguments, machine, write
 
 from stemtheory import run_sweep
 from stemtheory.experiment import Machine, Spec, Store, parse_spec, points, run_cell
@@ -55,7 +52,8 @@ def writes_per_second(folder: Path, n: int) -> dict[str, float]:
     result = run_cell(cell)
     rates = {}
     for size in (1, 100):
-        cells = [replace(cell, seed=10_000 * size + i) for i in range(n)]
+        seeds = range(10_000 * size, 10_000 * size + n)
+        cells = [replace(cell, run=replace(cell.run, seed=seed)) for seed in seeds]
         pairs = [(c, replace(result, id=c.id)) for c in cells]
         with Store.writing(folder / f"writes{size}.sqlite") as store:
             start = time.perf_counter()
@@ -89,12 +87,7 @@ def resume_seconds(folder: Path, rows: int, repeats: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure everything and print it as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cells", type=int, default=400)
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = arguments(__doc__, cells=400, rows=100_000, repeats=3)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         kinds = [(1, "serial"), (2, "threads"), (1, "processes"), (2, "processes")]
@@ -105,15 +98,10 @@ def main() -> None:
             },
             "writes_per_second": writes_per_second(folder, 1000),
             "resume": resume_seconds(folder, options.rows, options.repeats),
-            "cores": os.cpu_count(),
-            "load": os.getloadavg()[0],
-            "numpy": np.__version__,
-            "python": platform.python_version(),
+            **machine(),
         }
-    text = json.dumps(found, indent=2)
-    print(text)
-    if options.out:
-        options.out.write_text(text + "\n", encoding="utf-8")
+    print(json.dumps(found, indent=1))
+    write(options.out, found)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import importlib
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ BENCHMARKS = ROOT / "benchmarks"
 def script(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Import a script of benchmarks/ by its name, and forget it."""
     monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.setattr(sys, "argv", ["script"])
     known = set(sys.modules)
     yield importlib.import_module
     for name in set(sys.modules) - known:
@@ -44,6 +46,18 @@ def test_the_tables_of_speed(script: Any) -> None:
     tables = script("tables")
     assert tables.fused_table(record("fused")) in page("performance.md")
     assert tables.peers_table(record("peers")) in page("performance.md")
+
+
+def test_the_scripts_still_run(script: Any, tmp_path: Path) -> None:
+    """What measures is measured on too little to say anything; that it runs is what counts."""
+    sweep, common = script("sweep"), script("_common")
+    assert all(rate > 0 for rate in sweep.writes_per_second(tmp_path, 100).values())
+    assert sweep.resume_seconds(tmp_path, 100, repeats=1)["cells"] > 50
+    run = common.engine("small", "phase", "float32", "array", "stem", T=8)
+    found = common.interleaved({"array": (run, 8)}, 64 * 8 * 16, repeats=1)
+    assert found["array"]["wall_ns"] > 0
+    given = common.arguments("A script.\n", repeats=7)
+    assert (given.repeats, given.out) == (7, None)
 
 
 def test_a_guide_shows_the_sweep_that_is_tested() -> None:

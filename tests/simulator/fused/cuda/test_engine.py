@@ -288,12 +288,12 @@ def test_the_comparison_script_finds_a_wrong_device_and_no_other() -> None:
     script["SETTINGS"].update(T=8, replicates=2)
     for dtype, limit in script["LIMITS"].items():
         for variant in ("average-both", "scaffold II"):
-            case = ("cosine", (3, 3), script["EVERY_VARIANT"][variant], dtype)
-            right = script["fused_difference"](fake_backend(Device()), *case)
+            case = ("cosine", script["EVERY_VARIANT"][variant], dtype, (3, 3))
+            right = script["difference"](fake_backend(Device()), *case, engine="fused")
             assert right < limit
         own = fake_backend(Device())
         wrong = dataclasses.replace(own, to_host=lambda array: array.get() * 1.01)
-        assert script["fused_difference"](wrong, *case) > limit
+        assert script["difference"](wrong, *case, engine="fused") > limit
 
 
 @pytest.mark.usefixtures("made")
