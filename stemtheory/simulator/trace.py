@@ -229,7 +229,7 @@ class Trace:
                 f"{path} was saved by another version of stemtheory ({error}): run it again."
             ) from error
         per_replicate = np.zeros(run.replicates)
-        table = np.zeros((np.size(found.get("times")), run.replicates))
+        table = np.zeros((np.size(found.get("times", ())), run.replicates))
         like: dict[str, Any] = dict.fromkeys(_ARRAYS, per_replicate)
         like |= {"series": table, "running": table}
         like |= {"times": np.int64(table[:, 0]), "diverged_at": np.int64(per_replicate)}
