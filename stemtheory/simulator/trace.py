@@ -9,14 +9,21 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-from zipfile import BadZipFile
 
 import numpy as np
 from scipy.special import stdtrit
 
 from stemtheory.algorithms import Counts
 from stemtheory.oracles import Constants
-from stemtheory.runtime import Floats, Ints, UsageError, notebook, write_file
+from stemtheory.runtime import (
+    Floats,
+    Ints,
+    UsageError,
+    notebook,
+    read_npz,
+    refuse_misfits,
+    write_file,
+)
 from stemtheory.simulator.run import Margin, Run
 
 if TYPE_CHECKING:
@@ -214,24 +221,29 @@ class Trace:
         UsageError
             If the file is missing or is not a trace.
         """
+        found = read_npz(Path(path), _TODO)
+        if "text" not in found:
+            raise UsageError(f"{path} holds other arrays: {_TODO}.")
         try:
-            with Path(path).open("rb") as file, np.load(file) as data:
-                text = json.loads(str(data["text"]))
-                arrays = {name: data[name] for name in _ARRAYS}
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile, TypeError) as error:
-            raise UsageError(f"{path} is not a saved trace ({error}): give a .npz file.") from error
-        try:
+            text = json.loads(str(found.pop("text")))
             met = text["circumstances"]
             met["constants"] = Constants(**met["constants"])
-            return Trace(
-                Run.from_json(text["run"]), Circumstances(**met), Counts(**text["counts"]), **arrays
-            )
-        except (KeyError, TypeError) as error:
+            run, counts = Run.from_json(text["run"]), Counts(**text["counts"])
+            circumstances = Circumstances(**met)
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise UsageError(
                 f"{path} was saved by another version of stemtheory ({error}): run it again."
             ) from error
+        per_replicate = np.zeros(run.replicates)
+        table = np.zeros((np.size(found.get("times", ())), run.replicates))
+        like: dict[str, Any] = dict.fromkeys(_ARRAYS, per_replicate)
+        like |= {"series": table, "running": table}
+        like |= {"times": np.int64(table[:, 0]), "diverged_at": np.int64(per_replicate)}
+        refuse_misfits(Path(path), found, like, _TODO)
+        return Trace(run, circumstances, counts, **found)
 
 
 # Options of STEM that stand under their own names.
 _OWN_KEYS = {"sync": "literal", "sync_batch": 1}
+_TODO = "it is not a saved trace, give a .npz file of one"
 _ARRAYS = ("grad_sq", "last", "best", "times", "series", "running", "diverged_at")

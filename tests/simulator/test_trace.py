@@ -85,6 +85,22 @@ def test_save_and_load(tmp_path: Any) -> None:
         trace.save(tmp_path / "no" / "folder.npz")
 
 
+@pytest.mark.parametrize("name", ["grad_sq", "series", "times", "text"])
+def test_a_trace_that_does_not_fit_is_one_sentence(name: str, tmp_path: Path) -> None:
+    """Missing, misshapen, and one array too many: nothing is broadcast."""
+    path = simulate(load_problem("cosine"), T=30, b=1, I=3, replicates=3).save(tmp_path / "a.npz")
+    with np.load(path) as data:
+        saved = dict(data)
+    rest = {other: array for other, array in saved.items() if other != name}
+    longer = np.concatenate([saved[name].ravel()] * 2)
+    for wrong in (rest, {**rest, name: longer}, {**saved, "more": saved[name]}):
+        np.savez(path, **wrong)
+        with pytest.raises(UsageError, match=r"not a saved trace|another version"):
+            Trace.load(path)
+    np.savez(path, **saved)
+    assert Trace.load(path).replicates == 3
+
+
 @pytest.mark.parametrize("ending", ["npz", "csv", "png"])
 def test_what_stops_the_writing_leaves_the_old_file(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
