@@ -10,6 +10,7 @@ from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
 from stemtheory.claims.base import Case, Claim, Comparison, Kind, dials
+from stemtheory.claims.checking import opened
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.judge import ALPHA, INSTANCES, critical, instances, judge
 from stemtheory.runtime import Verdict
@@ -103,6 +104,13 @@ def test_case_survives_json() -> None:
     assert Case.from_json(json.loads(json.dumps(case.to_json()))) == case
     with pytest.raises(UsageError, match="not readable"):
         Case.from_json({"problem": "cosine", "speed": 3})
+
+
+@pytest.mark.parametrize("algorithm", ["scaffold", "mime"])
+def test_no_other_algorithm_is_recorded_as_stem(algorithm: str) -> None:
+    case = Case("quadratic", 2, 1, 1, 2, 1, algorithm=algorithm)
+    with pytest.raises(UsageError, match=f"names {algorithm}, but a path claim"):
+        opened(Claim("X", "eq: Step-Size", "pathwise", "s", "f"), case)
 
 
 @pytest.mark.parametrize("reading", ["literal", "average-first", "overwrite", "average-both"])

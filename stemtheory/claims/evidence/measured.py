@@ -57,12 +57,14 @@ def against(name: str, value: Callable[[Terms, Setting], float] | None = None) -
     """Return the comparison of a measured run with the bound ``name``.
 
     ``value`` makes the right side from the bound's terms; left out, it is their sum. The bound is
-    vacuous where it is no better than standing still: min(||grad f(x_1)||^2, 2 L gap).
+    vacuous where it is no better than standing still: min(||grad f(x_1)||^2, 2 L gap). Mutants
+    multiply a term by a factor that depends on the setting.
     """
 
-    def compare(case: Case) -> Comparison:
+    def compare(case: Case, **factors: Callable[[Setting], float]) -> Comparison:
         found, s = measure(case), setting_of(case)
         terms = BOUNDS[name].terms(s)
+        terms |= {term: terms[term] * factor(s) for term, factor in factors.items()}
         right = sum(terms.values()) if value is None else value(terms, s)
         return Comparison(
             np.array([found.mean]),
