@@ -42,11 +42,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 WAYS: dict[str, dict[str, Any]] = {
-    "pitfall 2, two processes": {"jobs": 2},
-    "pitfall 2, five processes": {"jobs": 5},
+    "two processes": {"jobs": 2},
+    "five processes": {"jobs": 5},
     "threads": {"jobs": 3, "executor": "threads"},
-    "pitfall 3, chunks of one cell": {"chunk_seconds": 0.0},
-    "pitfall 3, one chunk": {"chunk_seconds": 1e9},
+    "chunks of one cell": {"chunk_seconds": 0.0},
+    "one chunk": {"chunk_seconds": 1e9},
 }
 
 
@@ -67,7 +67,7 @@ def test_the_order_of_cells_is_irrelevant(undisturbed: Path, tmp_path: Path) -> 
     assert content(path) == content(undisturbed)
 
 
-def test_pitfall_1_replicates_and_cells_draw_different_numbers(tmp_path: Path) -> None:
+def test_replicates_and_cells_draw_different_numbers(tmp_path: Path) -> None:
     text = "[settings]\nK = 2\ndim = 2\nT = 16\nreplicates = 20\n[grids.g]\nseed = [0, 1, 2, 3]\n"
     result = run_sweep(small(text), store=tmp_path / "s.sqlite", jobs=2, chunk_seconds=0.0)
     values = np.concatenate([r.grad_sq for r in result.results.values()])
@@ -75,9 +75,7 @@ def test_pitfall_1_replicates_and_cells_draw_different_numbers(tmp_path: Path) -
     assert len(np.unique(values)) == 80
 
 
-def test_pitfall_9_another_algorithm_changes_no_cell_of_the_others(
-    undisturbed: Path, tmp_path: Path
-) -> None:
+def test_another_algorithm_changes_no_cell_of_the_others(undisturbed: Path, tmp_path: Path) -> None:
     alone = small(SMALL.replace("[algorithms.fedavg]\n", ""))
     run_sweep(alone, store=tmp_path / "s.sqlite")
     all_of_them, stem = content(undisturbed), content(tmp_path / "s.sqlite")
@@ -140,7 +138,7 @@ def _size(path: Path) -> int:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
-def test_pitfalls_6_7_8_and_49_kill_9_at_twenty_random_moments(
+def test_kill_9_at_twenty_random_moments_loses_and_changes_no_finished_cell(
     undisturbed: Path, tmp_path: Path
 ) -> None:
     expected = content(undisturbed)
@@ -311,7 +309,7 @@ def test_the_frame_has_a_row_per_point_with_all_settings(undisturbed: Path) -> N
         assert (row["T"], row["b"], row["I"]) == (point.cell.T, point.cell.b, point.cell.I)
 
 
-def test_pitfall_46_coinciding_points_are_all_reported(tmp_path: Path) -> None:
+def test_coinciding_points_are_all_reported(tmp_path: Path) -> None:
     text = "[settings]\nK = 4\ndim = 2\nT = 15\nreplicates = 3\n[grids.g]\nnu = [0, 0.5, 1]\n"
     found = run_sweep(small(text), store=tmp_path / "s.sqlite")
     assert (found.ran, found.cells_total) == (1, 1)
@@ -320,7 +318,7 @@ def test_pitfall_46_coinciding_points_are_all_reported(tmp_path: Path) -> None:
     assert len(set(found.frame["mean_grad_sq"])) == 1
 
 
-def test_pitfall_48_no_grouping_drops_a_row(tmp_path: Path) -> None:
+def test_no_grouping_drops_a_row(tmp_path: Path) -> None:
     text = "[settings]\nK = 2\ndim = 2\nT = 16\nreplicates = 2\n[grids.a]\nnu = [0, 1]\n"
     found = run_sweep(small(f"{text}[grids.b]\nb = 2\nI = [2, 4]\n"), store=tmp_path / "s.sqlite")
     assert found.frame["nu"].isna().sum() == 2
@@ -331,7 +329,7 @@ def test_pitfall_48_no_grouping_drops_a_row(tmp_path: Path) -> None:
     }
 
 
-def test_pitfall_23_a_diverged_point_is_shown_and_has_no_mean(tmp_path: Path) -> None:
+def test_a_diverged_point_is_shown_and_has_no_mean(tmp_path: Path) -> None:
     text = (
         '[settings]\nproblem = "quadratic"\nK = 2\ndim = 2\nT = 400\nreplicates = 2\n'
         'schedule = "constant"\nschedule_options.a = 1\n'
@@ -349,9 +347,7 @@ def records(undisturbed: Path) -> list[dict[str, Any]]:
         return tables.cell_records(store.rows())
 
 
-def test_pitfall_47_csv_gives_back_every_digit(
-    records: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_csv_gives_back_every_digit(records: list[dict[str, Any]], tmp_path: Path) -> None:
     path = tables.export(records, tmp_path / "out.csv")
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -363,9 +359,7 @@ def test_pitfall_47_csv_gives_back_every_digit(
     assert list(tmp_path.iterdir()) == [path]  # no part is left
 
 
-def test_pitfall_47_parquet_gives_back_every_digit(
-    records: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_parquet_gives_back_every_digit(records: list[dict[str, Any]], tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     _same(pd.read_parquet(tables.export(records, tmp_path / "out.parquet")), records)
 

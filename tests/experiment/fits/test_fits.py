@@ -325,7 +325,7 @@ def test_diverged_points_never_enter() -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-def test_pitfall_26_a_value_without_a_logarithm_is_not_estimable(bad: float) -> None:
+def test_a_value_without_a_logarithm_is_not_estimable(bad: float) -> None:
     """No point is quietly dropped: an ok cell that measured 0 spoils the line, and it says so.
 
     The mutant takes logarithms where there are some and fits whatever the memory held elsewhere.
@@ -353,7 +353,7 @@ FEW = {
 
 
 @pytest.mark.parametrize(("grid", "distinct"), FEW.values(), ids=FEW)
-def test_pitfall_27_fewer_than_three_distinct_points_are_no_line(grid: str, distinct: int) -> None:
+def test_fewer_than_three_distinct_points_are_no_line(grid: str, distinct: int) -> None:
     """Least squares alone (mutant) has a slope for points that share one x."""
     spec = spec_of(f"[grids.main]\n{grid}", RATE.replace('x = "rate"', 'x = "T"'))
     every = points_of(spec)

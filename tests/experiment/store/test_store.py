@@ -201,7 +201,7 @@ def test_a_wrong_number_is_noticed(whole: Path, tmp_path: Path) -> None:
     assert files(path) == before
 
 
-def test_pitfall_49_a_log_cut_anywhere_loses_only_what_was_cut(
+def test_a_log_cut_anywhere_loses_only_what_was_cut(
     torn: Path, tmp_path: Path, results: list[Any]
 ) -> None:
     expected = content(copy(torn, tmp_path / "whole"))
@@ -272,7 +272,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path: Path, results: list[Any]) 
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a folder nobody can write")
-def test_pitfall_41_a_folder_that_cannot_be_written_is_an_error() -> None:
+def test_a_folder_that_cannot_be_written_is_an_error() -> None:
     for path in (Path("/proc/s.sqlite"), Path("/proc/no/s.sqlite")):
         with pytest.raises(UsageError, match="cannot be written"):
             run_sweep(small(), store=path)
@@ -290,7 +290,7 @@ def test_a_read_only_folder_can_be_read_and_not_written(whole: Path, tmp_path: P
         path.parent.chmod(0o755)
 
 
-def test_pitfall_40_one_writer_at_a_time(tmp_path: Path) -> None:
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     code = (
         "import sys; from pathlib import Path\n"
