@@ -26,10 +26,10 @@ from stemtheory.experiment.faults import (
 from stemtheory.experiment.store import store_file
 from stemtheory.experiment.store.lock import on_network, sole_writer
 from stemtheory.experiment.store.results import Store
-from stemtheory.experiment.sweep import Progress, run_sweep
+from stemtheory.experiment.sweep import Progress
 from stemtheory.runtime.errors import UsageError
 from tests.experiment.design.test_cells import CELL
-from tests.experiment.sweeps import SMALL, content, other, small
+from tests.experiment.sweeps import SMALL, content, other, run, small
 from tests.helpers.sources import ROOT
 
 CELLS = [other(CELL, seed=seed, T=16, record=3) for seed in range(30)]
@@ -139,16 +139,16 @@ def test_a_store_that_is_deleted_or_replaced_while_it_is_written_stops_the_sweep
             harm(path)
 
     with pytest.raises(LostStoreError, match=r"s\.sqlite was deleted or replaced while its sweep"):
-        run_sweep(small(), store=path, chunk_seconds=0.0, progress=after)
+        run(small(), store=path, chunk_seconds=0.0, progress=after)
     assert seen == [1, 2, 3]  # the cell in flight is the last
-    assert run_sweep(small(), store=path).ran == 24
+    assert run(small(), store=path).ran == 24
     assert len(content(path)) == 24
     vanish(path)
     seen.clear()
     monkeypatch.setattr(
         "stemtheory.experiment.store.results.identity", lambda path: (0, 0)
     )  # mutant
-    lost = run_sweep(small(), store=path, chunk_seconds=0.0, progress=after)
+    lost = run(small(), store=path, chunk_seconds=0.0, progress=after)
     assert lost.ran == 24
     assert not path.exists() or len(content(path)) < 24
 
@@ -275,7 +275,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path: Path, results: list[Any]) 
 def test_a_folder_that_cannot_be_written_is_an_error() -> None:
     for path in (Path("/proc/s.sqlite"), Path("/proc/no/s.sqlite")):
         with pytest.raises(UsageError, match="cannot be written"):
-            run_sweep(small(), store=path)
+            run(small(), store=path)
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
@@ -304,12 +304,12 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         with pytest.raises(BusyStoreError, match=f"process {other.pid}"):
-            run_sweep(small(), store=path)
+            run(small(), store=path)
         other.kill()  # the lock goes with its owner
         other.wait()
     with sole_writer(path), pytest.raises(BusyStoreError), sole_writer(path):
         pass
-    assert run_sweep(small(), store=path).ran == 24
+    assert run(small(), store=path).ran == 24
 
 
 def test_a_store_is_read_while_it_is_written(tmp_path: Path, results: list[Any]) -> None:
