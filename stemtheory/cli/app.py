@@ -35,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return console.guarded(
         lambda: command.main(args=arguments, prog_name="stemtheory", standalone_mode=False),
         as_json="--json" in arguments,
+        last=argv is None,
     )
 
 

@@ -41,8 +41,11 @@ class Stopped(BaseException):
 
 
 @contextlib.contextmanager
-def stoppable() -> Iterator[None]:
+def stoppable(last: bool = False) -> Iterator[None]:
     """Turn SIGINT and SIGTERM into `Stopped`, so that files are closed and threads end.
+
+    After the ``last`` work of a process they are ignored: there is nothing left to stop, and the
+    exit code stands.
 
     What a handler raises is lost where Python happens to be in a finaliser: an alarm asks again,
     until the work is over or an exception of ours is on its way up.
@@ -70,7 +73,7 @@ def stoppable() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if last else handler)
 
 
 def _say_at_once(text: str) -> None:
@@ -86,14 +89,15 @@ def _on_its_way_up(error: BaseException | None) -> bool:
     return error is not None
 
 
-def guarded(work: Callable[[], object], as_json: bool = False) -> int:
+def guarded(work: Callable[[], object], as_json: bool = False, last: bool = False) -> int:
     """Return the exit code of ``work``; whatever it raises becomes one sentence on stderr.
 
-    ``as_json`` says that stdout is for what ``emit`` writes, and for nothing else.
+    ``as_json`` says that stdout is for what ``emit`` writes, and for nothing else; ``last`` that
+    the process ends after it.
     """
     take_any_stream()
     try:
-        with stoppable(), document_alone() if as_json else contextlib.nullcontext():
+        with stoppable(last), document_alone() if as_json else contextlib.nullcontext():
             code = work()
             write("")
     except Stopped as stop:

@@ -23,7 +23,8 @@ from stemtheory.experiment.fits.exponents import Fit, check_columns, fits
 from stemtheory.experiment.fits.targets import Target, targets
 from stemtheory.experiment.store import tables
 from stemtheory.experiment.store.results import Store
-from stemtheory.runtime import Floats, Stop, UsageError, resolve
+from stemtheory.experiment.store.store_file import located
+from stemtheory.runtime import Floats, Stop, UsageError, one_blas_thread, resolve
 from stemtheory.simulator import fused
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ class SweepResult:
         return found
 
 
+@one_blas_thread()  # points load problems, whose constants are sums too
 def run_sweep(
     sweep: str | Path | Spec,
     *,
@@ -187,6 +189,7 @@ def run_sweep(
     rules(spec)  # what is wrong in them is found before anything runs
     kind = kind_of(executor, jobs, dask)
     path = Path(store) if store is not None else FOLDER / f"{spec.name}.sqlite"
+    located(path)  # or it is refused
     machine, statuses = _stored(path, spec)
     found = tuple(points(spec, machine))
     check_columns(spec, found)
@@ -197,12 +200,16 @@ def run_sweep(
         plan = forecast(missing, jobs)
     elif missing:
         _refuse_uncompiled(missing, path)
-        with Store.writing(path) as opened, Stop() as stop:
-            opened.remember(spec.name, spec.mode, machine.engine, machine.backend)
+        patient = kind in ("processes", "dask")  # which are looked at every POLL seconds
+        with Store.writing(path) as opened, Stop(patient) as stop:
+            opened.remember(spec.name, spec.mode, (machine.engine, machine.backend), cells)
             missing = _missing(cells, opened.statuses(), retry_failed)  # now nobody else writes
             tally = _Tally(missing, progress)
             for pairs in drive(
-                missing, kind, jobs, dask, chunk_seconds=chunk_seconds, stopped=lambda: bool(stop)
+                *(missing, kind, jobs, dask),
+                chunk_seconds=chunk_seconds,
+                stopped=lambda: bool(stop),
+                hurried=lambda: stop.hurried,
             ):
                 opened.add(pairs)
                 tally.add(pairs)

@@ -11,6 +11,9 @@ from typing import Any, BinaryIO
 
 from stemtheory.runtime.errors import UsageError
 
+# Nobody can have put a link or a file where this makes one.
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+
 
 def write_file(path: Path, write: Callable[[BinaryIO], Any], what: str = "path") -> Path:
     """Return ``path`` after ``write`` filled a file beside it that then took its place.
@@ -23,22 +26,44 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any], what: str = "path")
     UsageError
         If it cannot be written.
     """
-    with _refusing(path, what):
-        part = part_of(path)
-        try:
-            with part.open("wb") as file:
-                write(file)
-            part.replace(_meant(path))
-        finally:
-            part.unlink(missing_ok=True)
+    with _refusing(path, what), part_file(path) as part, part.open("wb") as file:
+        write(file)
     return path
+
+
+@contextlib.contextmanager
+def part_file(path: Path) -> Iterator[Path]:
+    """Yield a new empty file beside ``path``, or beside what a link means, that takes its place.
+
+    Its name cannot be foretold, so two writers never meet in one. What was written is on the disk
+    before it gets the name. An error leaves nothing behind.
+    """
+    real = _meant(path)
+    part = real.with_name(f".{os.urandom(8).hex()}.part")
+    os.close(os.open(part, _NEW, 0o666))
+    try:
+        yield part
+        _flush(part)
+        part.replace(real)
+        with contextlib.suppress(OSError):  # not every file system knows how to flush a folder
+            _flush(real.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def try_file(path: Path, what: str = "path") -> None:
     """Refuse a path as ``write_file`` would, before there is anything to write."""
     with _refusing(path, what):
-        part = part_of(path)
-        part.touch()
+        part = _meant(path).with_name(f".{os.urandom(8).hex()}.part")
+        os.close(os.open(part, _NEW, 0o666))
         part.unlink()
 
 
@@ -64,15 +89,12 @@ def write_whole(path: Path, content: bytes | str) -> Path:
     return write_file(path, lambda file: file.write(raw), "folder")
 
 
-def part_of(path: Path) -> Path:
-    """Return the name that a file has while it is written: beside the file that a link means."""
-    real = _meant(path)
-    return real.with_name(f".{real.name}.{os.getpid()}.part")
-
-
 def _meant(path: Path) -> Path:
     """Return the file itself where ``path`` is a symbolic link."""
     try:
-        return path.resolve()
-    except RuntimeError as error:
+        real = path.resolve()
+    except RuntimeError as error:  # of Python before 3.13
         raise OSError(errno.ELOOP, "its links go in a circle") from error
+    if real.is_symlink():
+        raise OSError(errno.ELOOP, "its links go in a circle")
+    return real

@@ -11,11 +11,14 @@ from typing import Any, Self
 class Stop:
     """A context in which a signal only sets ``number``; elsewhere than in the main thread nothing.
 
-    The handlers that were installed before are back on leaving, and get the second signal.
+    A second signal sets ``hurried``. It raises too, by the handlers that were installed before,
+    unless ``patient`` says that the work looks at ``hurried`` by itself: then any number of signals
+    finds the same clean way out. The handlers are back on leaving.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patient: bool = False) -> None:
         self.number: int | None = None
+        self.hurried, self.patient = False, patient
         self._before: dict[int, Any] = {}
 
     def __bool__(self) -> bool:
@@ -38,7 +41,10 @@ class Stop:
             signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.number is not None:
+        if self.number is None:
+            self.number = number
+            return
+        self.hurried = True
+        if not self.patient:
             signal.signal(number, self._before[number])
             signal.raise_signal(number)
-        self.number = number

@@ -76,6 +76,20 @@ def test_the_built_in_sweep_from_end_to_end(tmp_path: Path, capsys: Capture) -> 
     assert found["cells_left"] == 0
 
 
+def test_what_a_cell_prints_is_not_in_the_document(
+    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(
+        '[settings]\nproblem = "tests.experiment.faulty:ENTRY"\nK = 2\ndim = 2\nT = 16\n'
+        'replicates = 2\n[grids.g]\ndials.fault = "print"\n',
+        encoding="utf-8",
+    )
+    assert main(["sweep", str(file), "--store", str(tmp_path / "s.sqlite"), "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["cells_done"] == 1
+    assert "a cell speaks" in err
+
+
 def test_results_show_filter_and_export(store: Path, tmp_path: Path, capsys: Capture) -> None:
     rows = ask(capsys, "results", str(store))["rows"]
     assert len(rows) == 24

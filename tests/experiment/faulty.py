@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,7 +12,14 @@ from stemtheory import load_problem
 from stemtheory.oracles.problem import Problem
 from stemtheory.runtime.backend import Backend
 
-FAULTS = ("none", "segfault", "kill", "raise", "memory", "nan", "kill-once")
+FAULTS = (
+    *("none", "segfault", "kill", "end", "exit", "base", "raise", "memory", "nan", "kill-once"),
+    *("print", "sleep"),
+)
+
+
+class Odd(BaseException):
+    """What ``except Exception`` does not catch."""
 
 
 def ENTRY(K: int = 4, dim: int = 8, fault: str = "none", mark: str = "", **dials: Any) -> Any:
@@ -52,6 +60,16 @@ def _strike(fault: str, mark: str) -> None:
         os.kill(os.getpid(), signal.SIGSEGV)
     if fault == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if fault == "end":
+        os._exit(7)
+    if fault == "exit":
+        raise SystemExit("the module ends it")
+    if fault == "base":
+        raise Odd("no exception")
+    if fault == "print":
+        print("a cell speaks")
+    if fault == "sleep":
+        time.sleep(600)
     if fault == "raise":
         raise RuntimeError("this cell raises")
     if fault == "memory":

@@ -1,6 +1,8 @@
 """Files are written whole, through symbolic links, and nothing is left behind."""
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 
 from stemtheory.cli.app import main
 from stemtheory.runtime.errors import UsageError
-from stemtheory.runtime.files import part_of, write_file, write_whole
+from stemtheory.runtime.files import write_file, write_whole
 
 Write = Callable[[Path, str], Any]
 
@@ -90,11 +92,41 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a", "b", "stray"]
 
 
-def test_two_processes_do_not_share_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = part_of(tmp_path / "file")
-    monkeypatch.setattr("os.getpid", lambda: -1)
-    assert part_of(tmp_path / "file") != first
-    assert first.parent == tmp_path.resolve()
+def test_no_two_writers_share_a_part(tmp_path: Path) -> None:
+    """Eight threads that write one file at a time all succeed, and nothing is left over."""
+    with ThreadPoolExecutor(8) as pool:
+        texts = [str(n) * 1000 for n in range(80)]
+        for done in [pool.submit(write_whole, tmp_path / "file", text) for text in texts]:
+            done.result()
+    assert (tmp_path / "file").read_text("utf-8") in texts
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_planted_part_is_neither_written_nor_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even one whose name was foretold: the part is made new, or not at all."""
+    (tmp_path / "victim").write_text("old", "utf-8")
+    monkeypatch.setattr("os.urandom", lambda n: b"\0" * n)
+    (tmp_path / f".{'00' * 8}.part").symlink_to("victim")
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_whole(tmp_path / "file", "new")
+    assert (tmp_path / "victim").read_text("utf-8") == "old"
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[bool] = []
+    flush = os.fsync
+
+    def noted(descriptor: int) -> None:
+        done.append((tmp_path / "file").exists())
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    write_whole(tmp_path / "file", "text")
+    assert done == [False, True]  # the file, then the folder
 
 
 RUN = ["run", "cosine", "stem", "--T", "8", "--dim", "2", "--replicates", "2", "--out"]

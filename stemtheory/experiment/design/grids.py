@@ -21,7 +21,7 @@ Axis = tuple[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Grid:
+class SweepGrid:
     """Axes by name; ``algorithms`` are the labels of those that run on it.
 
     ``product`` takes every combination, the last axis fastest; ``zip`` the first values together,
@@ -43,16 +43,9 @@ class Grid:
         together = [values * length if len(values) == 1 else values for _, values in zipped]
         firsts = zip(*together, strict=True) if together else [()]
         names = [name for name, _ in (*zipped, *crossed)]
-        for first, row in itertools.product(firsts, _products(crossed)):
+        for first, row in itertools.product(firsts, itertools.product(*(v for _, v in crossed))):
             point = dict(zip(names, (*first, *row), strict=True))
             yield _on_curve(point, algorithm) if self.kind == "curve" else point
-
-    def _parts(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
-        """Return the axes that go together, and those of which every combination is taken."""
-        if self.kind != "zip":
-            return (), self.axes
-        zipped = tuple(axis for axis in self.axes if axis[0] not in self.cross)
-        return zipped, tuple(axis for axis in self.axes if axis[0] in self.cross)
 
     def __len__(self) -> int:
         """How many points, for one algorithm."""
@@ -60,15 +53,14 @@ class Grid:
         together = max((len(values) for _, values in zipped), default=1)
         return together * math.prod(len(values) for _, values in crossed)
 
-
-def _products(axes: tuple[Axis, ...]) -> Iterator[tuple[Any, ...]]:
-    return itertools.product(*(values for _, values in axes))
-
-
-def zip_fault(axes: tuple[Axis, ...]) -> str | None:
-    """Return the name of an axis whose length does not fit the others, or None."""
-    longest = max((len(values) for _, values in axes), default=1)
-    return next((name for name, values in axes if len(values) not in (1, longest)), None)
+    def _parts(self) -> tuple[list[Axis], list[Axis]]:
+        """Return the axes that go together, and those of which every combination is taken."""
+        if self.kind != "zip":
+            return [], [*self.axes]
+        parts: tuple[list[Axis], list[Axis]] = ([], [])
+        for axis in self.axes:
+            parts[axis[0] in self.cross].append(axis)
+        return parts
 
 
 def spread(rule: Mapping[str, Any]) -> tuple[float, ...]:
@@ -93,22 +85,19 @@ def spread(rule: Mapping[str, Any]) -> tuple[float, ...]:
         raise UsageError(f"has count = {count!r}, but it must be a whole number above 0.")
     if count > MOST:
         raise UsageError(f"has count = {count!r}, but it must be at most {MOST}: give fewer.")
-    numbers = [rule[key] for key in ("from", "to", "ratio") if key in rule]
-    if any(isinstance(n, bool) or not isinstance(n, int | float) for n in numbers):
+    ends = [rule[key] for key in ("from", "to", "ratio") if key in rule]
+    if any(isinstance(n, bool) or not isinstance(n, int | float) for n in ends):
         raise UsageError("has an entry that is no number: from, to and ratio must be numbers.")
-    if "ratio" in rule:
-        if start <= 0 or rule["ratio"] <= 0 or not _is_finite_end(start, rule["ratio"], count):
-            raise UsageError("needs from and ratio above 0, and an end that is finite.")
-        return tuple(_rounded(start * rule["ratio"] ** i) for i in range(count))
-    return _between(start, rule["to"], count, rule.get("spacing", "linear"))
-
-
-def _is_finite_end(start: float, ratio: float, count: int) -> bool:
-    # a float, for whole numbers have no end
-    try:
-        return math.isfinite(start * float(ratio) ** (count - 1))
+    if "ratio" not in rule:
+        return _between(start, rule["to"], count, rule.get("spacing", "linear"))
+    ratio = rule["ratio"]
+    try:  # as floats, for whole numbers have no end
+        finite = start > 0 < ratio and math.isfinite(float(start) * float(ratio) ** (count - 1))
     except OverflowError:
-        return False
+        finite = False
+    if not finite:
+        raise UsageError("needs from and ratio above 0, and an end that is finite.")
+    return tuple(_rounded(start * ratio**i) for i in range(count))
 
 
 def _between(start: float, end: float, count: int, spacing: str) -> tuple[float, ...]:
@@ -116,17 +105,17 @@ def _between(start: float, end: float, count: int, spacing: str) -> tuple[float,
         raise UsageError(f"has spacing = {spacing!r}, but it must be linear or log.")
     if spacing == "log" and min(start, end) <= 0:
         raise UsageError("has spacing = log, but then from and to must be above 0.")
-    if count == 1 and start != end:
-        raise UsageError("has count = 1 between two different ends: give 2 or more.")
-    inner = []
-    for i in range(1, count - 1):
-        share = i / (count - 1)
-        if spacing == "log":
-            inner.append(math.exp((1 - share) * math.log(start) + share * math.log(end)))
-        else:
-            inner.append(start + (end - start) * share)
-    ends = [start] if count == 1 else [start, *map(_rounded, inner), end]
-    return tuple(ends)
+    if count == 1:
+        if start != end:
+            raise UsageError("has count = 1 between two different ends: give 2 or more.")
+        return (start,)
+    shares = [i / (count - 1) for i in range(1, count - 1)]
+    if spacing == "log":
+        u, v = math.log(start), math.log(end)
+        inner = [math.exp((1 - share) * u + share * v) for share in shares]
+    else:
+        inner = [start + (end - start) * share for share in shares]
+    return (start, *map(_rounded, inner), end)
 
 
 def _rounded(value: float) -> float:

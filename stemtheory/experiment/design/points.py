@@ -9,8 +9,7 @@ from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS, Entry
 from stemtheory.experiment.design.cells import Cell
-from stemtheory.experiment.design.spec import Algorithm as SweptAlgorithm
-from stemtheory.experiment.design.spec import Spec
+from stemtheory.experiment.design.spec import Spec, SweptAlgorithm
 from stemtheory.runtime import UsageError
 from stemtheory.simulator import COMMON_DIALS, DEFAULT, AlgorithmChoice, Numerics, Run, fused
 

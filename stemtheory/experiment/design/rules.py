@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stemtheory.experiment.design.spec import Spec
+from stemtheory.experiment.design.toml_lines import Place
 from stemtheory.experiment.fits.targets import COSTS
 
 Y = ("M", *COSTS)
@@ -29,13 +30,13 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Rule:
-    """A declared fit; ``theory`` is by label, under the key None for all of them."""
+    """A declared fit; ``theory`` is the exponent by label."""
 
     name: str
     y: str
     x: str
     by: tuple[str, ...]
-    theory: Mapping[str | None, float]
+    theory: Mapping[str, float]
     tolerance: float
     grids: tuple[str, ...]
     algorithms: tuple[str, ...]
@@ -55,69 +56,59 @@ def rules(spec: Spec) -> tuple[Rule, ...]:
 
 
 def _rule(spec: Spec, name: str, table: Any) -> Rule:
-    path = ("fits", name)
-    refuse = spec.document.refuse
-    if not isinstance(table, Mapping):
-        refuse(path, f"is {table!r}, but it must be a table: write [fits.{name}].")
+    path, document = ("fits", name), spec.document
+    table = document.section(path, table)
     for key in table:
         if key not in KEYS:
-            refuse((*path, key), f"is no key of a fit: known are {', '.join(KEYS)}; correct it.")
+            say = f"is no key of a fit: known are {', '.join(KEYS)}; correct it."
+            document.refuse((*path, key), say)
     for key, known in (("y", Y), ("x", X)):
         if table.get(key) not in known:
             say = f"{_given(table.get(key))}, but it must be one of {', '.join(known)}: choose one."
-            refuse((*path, key), say)
-    labels, grids = tuple(spec.algorithms), tuple(grid.name for grid in spec.grids)
-    chosen = {
-        "grids": _names(spec, path, "grids", table.get("grids", list(grids)), None),
-        "algorithms": _names(
-            spec, path, "algorithms", table.get("algorithms", list(labels)), labels
-        ),
-    }
-    where = table.get("where")
+            document.refuse((*path, key), say)
+    where, best_of = table.get("where"), table.get("best_of")
     if where is not None and not isinstance(where, str):
-        refuse((*path, "where"), f"is {where!r}, but it must be a condition in quotes.")
-    best_of = table.get("best_of")
+        document.refuse((*path, "where"), f"is {where!r}, but it must be a condition in quotes.")
     if best_of is not None and (not isinstance(best_of, str) or table["y"] == "M"):
         say = "is for the name of a setting in quotes, and a y other than M: correct it."
-        refuse((*path, "best_of"), say)
+        document.refuse((*path, "best_of"), say)
     tolerance = table.get("tolerance", TOLERANCE)
     if not _is_number(tolerance) or tolerance < 0:
-        refuse((*path, "tolerance"), f"is {tolerance!r}, but it must be a number of at least 0.")
+        say = f"is {tolerance!r}, but it must be a number of at least 0."
+        document.refuse((*path, "tolerance"), say)
+    # a grid that this size of the sweep skips may be named
+    grids = _names(spec, path, "grids", [grid.name for grid in spec.grids])
+    declared = [*spec.algorithms]
+    labels = _names(spec, path, "algorithms", declared, declared)
+    by = _names(spec, path, "by", ["grid", "label"])
+    theory = table.get("theory")
+    theory = theory if isinstance(theory, Mapping) else dict.fromkeys(labels, theory)
+    if not (set(labels) <= set(theory) and all(map(_is_number, theory.values()))):
+        say = f"{_given(table.get('theory'))}, but it must be an exponent, or one for each of"
+        document.refuse((*path, "theory"), f"{say} {', '.join(labels)}.")
     return Rule(
         name=name,
         y=table["y"],
         x=table["x"],
-        by=_names(spec, path, "by", table.get("by", ["grid", "label"]), None),
-        theory=_theory(spec, path, table.get("theory"), chosen["algorithms"]),
+        by=by,
+        theory={label: float(number) for label, number in theory.items()},
         tolerance=float(tolerance),
+        grids=grids,
+        algorithms=labels,
         where=where,
         best_of=best_of,
-        **chosen,
     )
 
 
 def _names(
-    spec: Spec, path: tuple[str, ...], key: str, value: Any, known: tuple[str, ...] | None
+    spec: Spec, path: Place, key: str, usual: list[str], known: list[str] | None = None
 ) -> tuple[str, ...]:
-    """A list of names; a grid that this size of the sweep skips may be named."""
+    value = spec.fits[path[-1]].get(key, usual)
     fine = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if not fine or (known is not None and any(item not in known for item in value)):
+    if not fine or (known is not None and not set(value) <= set(known)):
         those = f" of {', '.join(known)}" if known else " of names"
         spec.document.refuse((*path, key), f"is {value!r}, but it must be a list{those}.")
     return tuple(value)
-
-
-def _theory(
-    spec: Spec, path: tuple[str, ...], value: Any, labels: tuple[str, ...]
-) -> Mapping[str | None, float]:
-    table = value if isinstance(value, Mapping) else {None: value}
-    missing = [label for label in labels if label not in table] if None not in table else []
-    if missing or not all(_is_number(number) for number in table.values()):
-        say = (
-            f"{_given(value)}, but it must be an exponent, or one for each of {', '.join(labels)}."
-        )
-        spec.document.refuse((*path, "theory"), say)
-    return {label: float(number) for label, number in table.items()}
 
 
 def _given(value: Any) -> str:

@@ -16,40 +16,70 @@ algorithms, and those overrule the settings.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from stemtheory.algorithms import load_algorithm
-from stemtheory.experiment.design.grids import KINDS, Axis, Grid, spread, zip_fault
-from stemtheory.experiment.design.toml_lines import Document, parse
+from stemtheory.experiment.design.grids import KINDS, SweepGrid, spread
+from stemtheory.experiment.design.toml_lines import Document, Place, parse
 from stemtheory.oracles import catalogue
-from stemtheory.runtime import UsageError, choice, truth, whole
+from stemtheory.runtime import UsageError, choice, truth
 
 MODES = ("quick", "default", "full")
-WHOLE = {"T": 1, "I": 1, "K": 1, "dim": 1, "replicates": 1, "sync_batch": 1, "seed": 0, "record": 0}
-# the least value, or None where it may be anything finite
-REAL = {"b": 1.0, "B": 1.0, "nu": 0.0, "epsilon": 0.0, "precision": 0.0}
-REAL |= {"L": 0.0, "sigma": 0.0, "zeta": 0.0}
-POSITIVE = ("L", "epsilon", "precision")
-TEXT = (
-    *("problem", "noise", "heterogeneity", "schedule", "sync"),
-    *("dtype", "engine", "backend", "noise_source"),
-)
+TABLES = ("summary", "settings", "algorithms", "grids", "fits")
 GROUPS = ("dials", "schedule_options", "algorithm_options")
-SETTINGS = (*WHOLE, *REAL, *TEXT, "per_sample", "x1")
 MOST_POINTS = 10_000_000  # of a grid: to list more takes hours before anything runs
-SINGLE = ("T", "nu")  # what a curve grid is about
+Settings = Mapping[str, Any]
+
+
+class _Kind(NamedTuple):
+    """What a setting may be, in words and as a test."""
+
+    words: str
+    fits: Callable[[Any], bool]
+    whole: bool = False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_start(value: Any) -> bool:
+    return all(map(_is_number, value if isinstance(value, list) and value else [value]))
+
+
+def _whole(least: int) -> _Kind:
+    words = f"a whole number of at least {least}"
+    return _Kind(words, lambda v: _is_number(v) and v == int(v) and v >= least, True)
+
+
+_ABOVE = _Kind("a number above 0", lambda v: _is_number(v) and v > 0)
+_NOT_BELOW = _Kind("a number of at least 0", lambda v: _is_number(v) and v >= 0)
+_SIZE = _Kind("a number of at least 1", lambda v: _is_number(v) and v >= 1)
+_TEXT = _Kind("text in quotes", lambda v: isinstance(v, str))
+_FREE = _Kind("a number, text, true or false", lambda v: isinstance(v, int | float | str))
+KIND: Mapping[str, _Kind] = {
+    **dict.fromkeys(("T", "I", "K", "dim", "replicates", "sync_batch"), _whole(1)),
+    **dict.fromkeys(("seed", "record"), _whole(0)),
+    **dict.fromkeys(("b", "B"), _SIZE),
+    **dict.fromkeys(("nu", "sigma", "zeta"), _NOT_BELOW),
+    **dict.fromkeys(("L", "epsilon", "precision"), _ABOVE),
+    **dict.fromkeys(("problem", "noise", "heterogeneity", "schedule", "sync"), _TEXT),
+    **dict.fromkeys(("dtype", "engine", "backend", "noise_source"), _TEXT),
+    "per_sample": _Kind("true or false", lambda v: isinstance(v, bool)),
+    "x1": _Kind("a number or a list of dim numbers", _is_start),
+}
 
 
 @dataclass(frozen=True)
-class Algorithm:
-    """A labelled algorithm: a name or package.module:NAME, and settings of its own."""
+class SweptAlgorithm:
+    """A name, or package.module:NAME, under a label, with settings of its own."""
 
     label: str
     name: str
-    settings: Mapping[str, Any]
+    settings: Settings
 
 
 @dataclass(frozen=True)
@@ -59,19 +89,16 @@ class Spec:
     name: str
     mode: str
     summary: str
-    settings: Mapping[str, Any]
-    algorithms: Mapping[str, Algorithm]
-    grids: tuple[Grid, ...]
+    settings: Settings
+    algorithms: Mapping[str, SweptAlgorithm]
+    grids: tuple[SweepGrid, ...]
     fits: Mapping[str, Any]
     document: Document
     may_diverge: bool = False
 
     def refuse_grid(self, grid: str, error: UsageError) -> UsageError:
         """Return the error with the file, the line and the grid in front of it."""
-        paths = [(*start, "grids", grid) for start in ((self.mode,), ())]
-        line = next((found for path in paths if (found := self.document.lines.get(path))), None)
-        where = f"{self.document.name}, line {line}" if line else self.document.name
-        return UsageError(f"{where}: grids.{grid}: {error}")
+        return UsageError(f"{self.document.where(('grids', grid))}: grids.{grid}: {error}")
 
 
 def load_spec(source: str | Path, mode: str = "default") -> Spec:
@@ -82,11 +109,11 @@ def load_spec(source: str | Path, mode: str = "default") -> Spec:
     UsageError
         For an unknown name, an unreadable file, and for whatever is wrong in it, with the line.
     """
-    text = str(source)
-    if not text.endswith(".toml"):
-        choice("sweep", text, catalogue.names("sweeps"))
-        return parse_spec(_built_in(text).read_text(encoding="utf-8"), text, mode)
     path = Path(source)
+    if path.suffix != ".toml":
+        name = choice("sweep", str(source), catalogue.names("sweeps"))
+        folders = importlib.import_module("stemtheory.sweeps").__path__
+        path = next(p for root in folders if (p := Path(root, f"{name}.toml")).is_file())
     try:
         return parse_spec(path.read_text(encoding="utf-8"), path.stem, mode, path.name)
     except (OSError, UnicodeDecodeError) as error:
@@ -104,246 +131,165 @@ def parse_spec(text: str, name: str, mode: str = "default", file: str | None = N
     """
     choice("mode", mode, MODES)
     document = parse(text, file or f"{name}.toml")
-    tables = ("settings", "algorithms", "grids", "fits")
-    top = ("summary", "may_diverge", *tables, "quick", "full")
-    for key in document.table:
-        _known(document, (key,), top)
+    table = document.section((), document.table, (*TABLES, "may_diverge", "quick", "full"))
     for size in ("quick", "full"):
-        inner = _table(document, (size,), document.table.get(size, {}))
-        for key in inner:
-            _known(document, (size, key), ("summary", *tables))
-    over = document.table.get(mode, {}) if mode != "default" else {}
-    merged = _merge({k: v for k, v in document.table.items() if k not in ("quick", "full")}, over)
-    reader = _Reader(_at_mode(document, mode))
-    return reader.spec(merged, name, mode)
+        document.section((size,), table.get(size, {}), TABLES)
+    reader = _Reader(document.at(mode))
+    fits = reader.document.section(("fits",), reader.table.get("fits", {}))
+    settings = dict(reader.values(("settings",), reader.table.get("settings", {})))
+    algorithms = dict(reader.algorithms(settings))
+    return Spec(
+        name=name,
+        mode=mode,
+        summary=reader.summary(),
+        settings=settings,
+        algorithms=algorithms,
+        grids=reader.grids(settings, algorithms),
+        fits=fits,
+        document=reader.document,
+        may_diverge=reader.truth((), reader.table, "may_diverge"),
+    )
 
 
-@dataclass(frozen=True)
 class _Reader:
-    """Checks the merged tables; paths in errors are those of the merged tables."""
+    """Checks the tables of one size; what is wrong is named by its place in the file."""
 
-    document: Document
+    def __init__(self, document: Document) -> None:
+        self.document, self.table, self.refuse = document, document.table, document.refuse
 
-    def spec(self, merged: Mapping[str, Any], name: str, mode: str) -> Spec:
-        summary = merged.get("summary", "")
+    def summary(self) -> str:
+        summary = self.table.get("summary", "")
         if not isinstance(summary, str):
-            self.document.refuse(("summary",), "must be text: put it in quotes.")
-        settings = dict(self._values(merged.get("settings", {}), ("settings",)))
-        algorithms = dict(self._algorithms(merged.get("algorithms", {"stem": {}})))
-        for algorithm in algorithms.values():
-            self._options(("settings",), settings, algorithm)
-            self._options(("algorithms", algorithm.label), algorithm.settings, algorithm)
-        return Spec(
-            name=name,
-            mode=mode,
-            summary=summary,
-            settings=settings,
-            algorithms=algorithms,
-            grids=tuple(self._grids(merged.get("grids", {}), settings, algorithms)),
-            fits=_table(self.document, ("fits",), merged.get("fits", {})),
-            document=self.document,
-            may_diverge=self._truth(("may_diverge",), merged.get("may_diverge", False)),
-        )
+            self.refuse(("summary",), "must be text: put it in quotes.")
+        return summary
 
-    def _values(self, table: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-        for key, where, value in self._keys(table, path):
-            yield key, self._checked(key, where, value)
+    def truth(self, path: Place, table: Settings, key: str) -> bool:
+        with self.document.naming((*path, key)):
+            return truth(key, table.get(key, False))
 
-    def _keys(
-        self, table: Any, path: tuple[str, ...], more: tuple[str, ...] = ()
-    ) -> Iterator[tuple[str, tuple[str, ...], Any]]:
-        """Yield (flat name, path, value) of every setting of a table."""
-        for key, value in _table(self.document, path, table).items():
-            where = (*path, key)
-            if key in more:
-                continue
-            _known(self.document, where, (*SETTINGS, *GROUPS, *more))
-            if key not in GROUPS:
-                yield key, where, value
-                continue
-            for inner, item in _table(self.document, where, value).items():
-                if inner in SETTINGS:
-                    say = f"is a setting of its own: move it out of {key}."
-                    self.document.refuse((*where, inner), say)
-                yield f"{key}.{inner}", (*where, inner), item
+    def values(
+        self, path: Place, table: Any, *other: str, axes: bool = False
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield the flat name of every setting with its value, or with the values of its axis.
 
-    def _algorithms(self, table: Any) -> Iterator[tuple[str, Algorithm]]:
-        for label, inner in self._named(table, "algorithms"):
+        Keys in ``other`` are passed over.
+        """
+        check = self._axis if axes else self._checked
+        for key, value in self.document.section(path, table, (*KIND, *GROUPS, *other)).items():
+            if key in KIND:
+                yield key, check(key, (*path, key), value)
+            elif key in GROUPS:
+                for inner, item in self.document.section((*path, key), value).items():
+                    if inner in KIND:
+                        say = f"is a setting of its own: move it out of {key}."
+                        self.refuse((*path, key, inner), say)
+                    yield f"{key}.{inner}", check(inner, (*path, key, inner), item)
+
+    def algorithms(self, settings: Settings) -> Iterator[tuple[str, SweptAlgorithm]]:
+        table = self.document.section(("algorithms",), self.table.get("algorithms", {"stem": {}}))
+        for label, inner in table.items():
             path = ("algorithms", label)
-            name = inner.get("algorithm", label)
+            own = dict(self.values(path, inner, "algorithm"))
             with self.document.naming((*path, "algorithm")):
-                load_algorithm(name)
-            own = {k: v for k, v in inner.items() if k != "algorithm"}
-            yield label, Algorithm(label, name, dict(self._values(own, path)))
+                load_algorithm(name := inner.get("algorithm", label))
+            for where, given in ((("settings",), settings), (path, own)):
+                self._options(where, given, name)
+            yield label, SweptAlgorithm(label, name, own)
 
-    def _grids(
-        self, table: Any, settings: Mapping[str, Any], algorithms: Mapping[str, Algorithm]
-    ) -> Iterator[Grid]:
-        found = [
-            self._grid(name, inner, settings, algorithms)
-            for name, inner in self._named(table, "grids")
-            if not self._truth(("grids", name, "skip"), inner.get("skip", False))
-        ]
+    def grids(
+        self, settings: Settings, algorithms: Mapping[str, SweptAlgorithm]
+    ) -> tuple[SweepGrid, ...]:
+        found = []
+        for name, inner in self.document.section(("grids",), self.table.get("grids", {})).items():
+            table = self.document.section(("grids", name), inner)
+            if not self.truth(("grids", name), table, "skip"):
+                found.append(self._grid(("grids", name), table, settings, algorithms))
         if not found:
-            self.document.refuse(
-                ("grids",), "are missing, but a sweep needs one: add [grids.main]."
-            )
-        yield from found
+            self.refuse(("grids",), "are missing, but a sweep needs one: add [grids.main].")
+        return tuple(found)
 
     def _grid(
         self,
-        name: str,
-        table: Mapping[str, Any],
-        settings: Mapping[str, Any],
-        algorithms: Mapping[str, Algorithm],
-    ) -> Grid:
-        path = ("grids", name)
+        path: Place,
+        table: Settings,
+        settings: Settings,
+        algorithms: Mapping[str, SweptAlgorithm],
+    ) -> SweepGrid:
         kind = table.get("kind", "product")
         if kind not in KINDS:
             say = f"is {kind!r}, but it must be one of {', '.join(KINDS)}: choose one of them."
-            self.document.refuse((*path, "kind"), say)
+            self.refuse((*path, "kind"), say)
         own = ("kind", "algorithms", "skip", "cross")
-        axes = tuple(
-            (key, self._axis(key, where, v)) for key, where, v in self._keys(table, path, own)
-        )
-        cross = self._cross(path, table.get("cross", []), kind, axes)
-        together = tuple(axis for axis in axes if axis[0] not in cross)
-        if kind == "zip" and (odd := zip_fault(together)):
-            longest = max(len(values) for _, values in together)
-            say = f"must have {longest} values as the longest of this zip, or one."
-            self.document.refuse((*path, *odd.split(".", 1)), say)
+        axes = dict(self.values(path, table, *own, axes=True))
+        cross = self._names((*path, "cross"), table.get("cross", []), [*axes], "axes of this grid")
+        if cross and kind != "zip":
+            say = f"is for a zip, but this grid is a {kind}: leave it out."
+            self.refuse((*path, "cross"), say)
+        if kind == "zip":
+            lengths = {name: len(values) for name, values in axes.items() if name not in cross}
+            longest = max(lengths.values(), default=1)
+            for name in (name for name, n in lengths.items() if n not in (1, longest)):
+                say = f"must have {longest} values as the longest of this zip, or one."
+                self.refuse((*path, *name.split(".", 1)), say)
         if kind == "curve":
             axes = self._curve(path, axes, settings)
-        labels = table.get("algorithms", list(algorithms))
-        known = isinstance(labels, list) and all(x in list(algorithms) for x in labels)
-        if not known or not labels:
-            say = f"must be a list of {', '.join(algorithms)}: name some of them."
-            self.document.refuse((*path, "algorithms"), say)
+        known = [*algorithms]
+        labels = self._names((*path, "algorithms"), table.get("algorithms", known), known, "labels")
+        if not labels:
+            self.refuse((*path, "algorithms"), f"is empty: name some of {', '.join(known)}.")
         for label in labels:
-            self._options(path, dict(axes), algorithms[label])
-        grid = Grid(name, kind, axes, tuple(labels), cross)
+            self._options(path, axes, algorithms[label].name)
+        grid = SweepGrid(path[-1], kind, tuple(axes.items()), labels, cross)
         if len(grid) > MOST_POINTS:
             say = f"has {len(grid)} points, but at most {MOST_POINTS} are run: give fewer values."
-            self.document.refuse(path, say)
+            self.refuse(path, say)
         return grid
 
-    def _cross(
-        self, path: tuple[str, ...], value: Any, kind: str, axes: tuple[Axis, ...]
-    ) -> tuple[str, ...]:
-        """Return the axes of a zip that are crossed with the others instead."""
-        names = [name for name, _ in axes]
-        if not isinstance(value, list) or any(name not in names for name in value):
-            say = f"is {value!r}, but it must be a list of axes of this grid: {', '.join(names)}."
-            self.document.refuse((*path, "cross"), say)
-        if value and kind != "zip":
-            say = f"is for a zip, but this grid is a {kind}: leave it out."
-            self.document.refuse((*path, "cross"), say)
+    def _names(self, path: Place, value: Any, known: list[str], what: str) -> tuple[str, ...]:
+        if not isinstance(value, list) or any(name not in known for name in value):
+            say = f"is {value!r}, but it must be a list of {what}: {', '.join(known)}."
+            self.refuse(path, say)
         return tuple(value)
 
-    def _options(
-        self, path: tuple[str, ...], table: Mapping[str, Any], algorithm: Algorithm
-    ) -> None:
+    def _options(self, path: Place, table: Settings, algorithm: str) -> None:
         """Refuse an option that the algorithm does not have, and a value that it does not take."""
         for key, values in table.items():
             group, _, name = key.partition(".")
-            if group != "algorithm_options":
-                continue
             for value in values if isinstance(values, tuple) else (values,):
-                with self.document.naming((*path, group, name)):
-                    load_algorithm(algorithm.name).settle({name: value})
+                if group == "algorithm_options":
+                    with self.document.naming((*path, group, name)):
+                        load_algorithm(algorithm).settle({name: value})
 
-    def _curve(
-        self, path: tuple[str, ...], axes: tuple[Axis, ...], settings: Mapping[str, Any]
-    ) -> tuple[Axis, ...]:
-        """Check a curve grid, and give it what it needs of the settings."""
-        given = dict(axes)
+    def _curve(self, path: Place, axes: Settings, settings: Settings) -> dict[str, Any]:
+        """Return the axes of a curve grid with what they need of the settings."""
         for key in ("b", "B"):
-            if key in given:
-                self.document.refuse((*path, key), "is set by the curve: leave it out.")
-        if ("T" in given) and ("I" in given):
-            self.document.refuse((*path, "I"), "stands for T on a curve grid: give one of them.")
-        given.setdefault("nu", (settings.get("nu", 0.5),))
-        if "I" in given:
-            given.setdefault("K", (settings.get("K", 4),))
-        return tuple(given.items())
+            if key in axes:
+                self.refuse((*path, key), "is set by the curve: leave it out.")
+        if "T" in axes and "I" in axes:
+            self.refuse((*path, "I"), "stands for T on a curve grid: give one of them.")
+        needed = {"nu": (settings.get("nu", 0.5),)}
+        if "I" in axes:
+            needed["K"] = (settings.get("K", 4),)
+        return {**axes, **{key: value for key, value in needed.items() if key not in axes}}
 
-    def _axis(self, key: str, path: tuple[str, ...], value: Any) -> tuple[Any, ...]:
+    def _axis(self, key: str, path: Place, value: Any) -> tuple[Any, ...]:
         if isinstance(value, dict):
             try:
                 value = list(spread(value))
             except UsageError as error:
-                self.document.refuse(path, str(error))
-            if key in WHOLE:
+                self.refuse(path, str(error))
+            if KIND.get(key, _FREE).whole:
                 value = [round(number) for number in value]
         values = value if isinstance(value, list) else [value]
         if not values:
-            self.document.refuse(path, "is an empty grid: give a value at least.")
+            self.refuse(path, "is an empty grid: give a value at least.")
         return tuple(self._checked(key, path, item) for item in values)
 
-    def _checked(self, key: str, path: tuple[str, ...], value: Any) -> Any:
+    def _checked(self, key: str, path: Place, value: Any) -> Any:
         """Return one value of a setting, of the right type and in range."""
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        kind = "a number"
-        if key in WHOLE:
-            kind = f"a whole number of at least {WHOLE[key]}"
-            fine = is_number and value == int(value) and value >= WHOLE[key]
-        elif key in REAL:
-            kind = "a number above 0" if key in POSITIVE else f"a number of at least {REAL[key]:g}"
-            fine = is_number and value >= REAL[key] and not (key in POSITIVE and value == 0)
-        elif key in TEXT:
-            kind, fine = "text in quotes", isinstance(value, str)
-        elif key == "per_sample":
-            kind, fine = "true or false", isinstance(value, bool)
-        elif key == "x1":
-            kind = "a number or a list of dim numbers"
-            items = value if isinstance(value, list) and value else [value]
-            fine = all(isinstance(x, int | float) and not isinstance(x, bool) for x in items)
-        else:
-            kind, fine = "a number, text, true or false", isinstance(value, int | float | str)
-        if not fine:
-            self.document.refuse(path, f"is {value!r}, but it must be {kind}: give another value.")
-        if key in WHOLE:
-            return whole(key, value, WHOLE[key])
+        kind = KIND.get(key, _FREE)
+        if not kind.fits(value):
+            self.refuse(path, f"is {value!r}, but it must be {kind.words}: give another value.")
+        if kind.whole:
+            return int(value)
         return tuple(value) if isinstance(value, list) else value
-
-    def _named(self, table: Any, group: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        for name, inner in _table(self.document, (group,), table).items():
-            yield name, _table(self.document, (group, name), inner)
-
-    def _truth(self, path: tuple[str, ...], value: Any) -> bool:
-        with self.document.naming(path):
-            return truth(path[-1], value)
-
-
-def _built_in(name: str) -> Path:
-    package = importlib.import_module("stemtheory.sweeps")
-    return next(p for root in package.__path__ if (p := Path(root) / f"{name}.toml").is_file())
-
-
-def _known(document: Document, path: tuple[str, ...], allowed: tuple[str, ...]) -> None:
-    if path[-1] not in allowed:
-        try:
-            choice("key", path[-1], allowed)
-        except UsageError as error:
-            document.refuse(path, f"is no key of a sweep: {error}")
-
-
-def _table(document: Document, path: tuple[str, ...], value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        document.refuse(path, f"is {value!r}, but it must be a table: write [{'.'.join(path)}].")
-    return value
-
-
-def _merge(base: Any, over: Any) -> Any:
-    """Lay one table over another, table by table; a rule such as {from, to} is one value."""
-    if not (isinstance(base, Mapping) and isinstance(over, Mapping)) or "from" in over:
-        return over
-    both = {key: _merge(base[key], over[key]) if key in base else over[key] for key in over}
-    return {**base, **both}
-
-
-def _at_mode(document: Document, mode: str) -> Document:
-    """Return the document in which a key that ``mode`` replaces stands on the line of that."""
-    lines = dict(document.lines)
-    lines |= {path[1:]: line for path, line in document.lines.items() if path[0] == mode}
-    return replace(document, lines=lines)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from stemtheory.runtime import UsageError
+from stemtheory.runtime import UsageError, choice
 
-Path = tuple[str, ...]
+Place = tuple[str, ...]  # a key with the tables around it
 DEEPEST = 20  # tables and arrays in one another; a sweep has no more than five
+# Where a statement ends is told by its brackets and line ends outside of strings and comments.
+_MARK = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}|"(?:\\.|[^"\\\n])*"'
+    r"|'''.*?'{3,5}|'[^'\n]*'|\#[^\n]*|[\[\]{}\n]",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -21,28 +28,40 @@ class Document:
 
     name: str
     table: Mapping[str, Any]
-    lines: Mapping[Path, int]
+    lines: Mapping[Place, int]
 
-    def line(self, path: Path) -> int | None:
-        """Return the line of a key, or that of the nearest table around it."""
-        for end in range(len(path), 0, -1):
-            if path[:end] in self.lines:
-                return self.lines[path[:end]]
-        return None
+    def where(self, path: Place) -> str:
+        """Return the file with the line of a key, or with that of the nearest table around it."""
+        ends = (path[:end] for end in range(len(path), 0, -1))
+        line = next((self.lines[end] for end in ends if end in self.lines), None)
+        return f"{self.name}, line {line}" if line else self.name
 
-    def refuse(self, path: Path, problem: str) -> NoReturn:
+    def refuse(self, path: Place, problem: str) -> NoReturn:
         """Raise a UsageError that names the file, the line and the key."""
-        line = self.line(path)
-        where = f"{self.name}, line {line}" if line else self.name
-        raise UsageError(f"{where}: {'.'.join(path)} {problem}")
+        raise UsageError(f"{self.where(path)}: {'.'.join(path)} {problem}")
 
     @contextlib.contextmanager
-    def naming(self, path: Path) -> Iterator[None]:
+    def naming(self, path: Place, what: str = "is wrong") -> Iterator[None]:
         """Put the file, the line and the key in front of what a check in here says."""
         try:
             yield
         except UsageError as error:
-            self.refuse(path, f"is wrong: {error}")
+            self.refuse(path, f"{what}: {error}")
+
+    def section(self, path: Place, value: Any, known: Sequence[str] = ()) -> Mapping[str, Any]:
+        """Return ``value`` if it is a table without other keys than the known ones, if any are."""
+        if not isinstance(value, Mapping):
+            self.refuse(path, f"is {value!r}, but it must be a table: write [{'.'.join(path)}].")
+        for key in value if known else ():
+            with self.naming((*path, key), "is no key of a sweep"):
+                choice("key", key, known)
+        return value
+
+    def at(self, size: str) -> Document:
+        """Return the document with the tables of one size laid over the others, lines too."""
+        over = {path[1:]: line for path, line in self.lines.items() if path[0] == size}
+        merged = _merge(self.table, self.table.get(size, {}))
+        return Document(self.name, merged, {**self.lines, **over})
 
 
 def parse(text: str, name: str) -> Document:
@@ -53,15 +72,16 @@ def parse(text: str, name: str) -> Document:
     UsageError
         For invalid TOML, endless nesting, and numbers that are not finite, with the line.
     """
+    deep = f"{name} is nested more than {DEEPEST} levels deep: write it flat."
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name} is not valid TOML ({error}): correct it.") from error
     except RecursionError as error:
-        raise _too_deep(name) from error
+        raise UsageError(deep) from error
     if not _is_flat(table, DEEPEST):
-        raise _too_deep(name)
-    lines: dict[Path, int] = {}
+        raise UsageError(deep)
+    lines: dict[Place, int] = {}
     for path, line in _located(text):
         for end in range(1, len(path) + 1):  # [a.b] opens a as well
             lines.setdefault(path[:end], line)
@@ -72,6 +92,13 @@ def parse(text: str, name: str) -> Document:
     return document
 
 
+def _merge(base: Any, over: Any) -> Any:
+    """Lay one table over another, table by table; a rule such as {from, to} is one value."""
+    if not (isinstance(base, Mapping) and isinstance(over, Mapping)) or "from" in over:
+        return over
+    return {**base, **{key: _merge(base.get(key), value) for key, value in over.items()}}
+
+
 def _is_flat(value: Any, levels: int) -> bool:
     """Return whether tables and arrays stand in one another at most ``levels`` deep."""
     if not isinstance(value, Mapping | list):
@@ -80,52 +107,39 @@ def _is_flat(value: Any, levels: int) -> bool:
     return levels > 0 and all(_is_flat(item, levels - 1) for item in inner)
 
 
-def _too_deep(name: str) -> UsageError:
-    return UsageError(f"{name} is nested more than {DEEPEST} levels deep: write it flat.")
-
-
-def _located(text: str) -> Iterator[tuple[Path, int]]:
-    """Yield the paths of a valid TOML text, statement by statement.
-
-    A statement is the smallest run of lines that is valid TOML by itself, so strings and arrays
-    over several lines are no trouble.
-    """
-    prefix: Path = ()
-    pending, first = "", 1
-    for number, line in enumerate(text.splitlines(), 1):
-        first = first if pending else number
-        pending += line + "\n"
-        try:
-            piece = tomllib.loads(pending)
-        except tomllib.TOMLDecodeError:
-            continue
-        if pending.lstrip().startswith("["):
-            prefix = next(_headers(piece, ()))
-            yield prefix, first
+def _located(text: str) -> Iterator[tuple[Place, int]]:
+    """Yield the path of every key of a valid TOML text, with the line of its statement."""
+    header: Place = ()
+    for line, statement in _statements(text):
+        keys = _paths(tomllib.loads(statement), ())
+        if statement.lstrip().startswith("["):
+            *_, header = keys  # the last one is all of [a.b] or [[a.b]]
+            yield header, line
         else:
-            for path in _paths(piece, ()):
-                yield prefix + path, first
-        pending = ""
+            yield from ((header + path, line) for path in keys)
 
 
-def _headers(piece: Mapping[str, Any], path: Path) -> Iterator[Path]:
-    """Yield the one path that a header such as [a.b] or [[a.b]] opens."""
-    for key, value in piece.items():
-        inner = value[0] if isinstance(value, list) else value
-        if inner:
-            yield from _headers(inner, (*path, key))
-        else:
-            yield (*path, key)
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield every statement, which may go over several lines, with its first line."""
+    depth, start, line = 0, 0, 1
+    for mark in _MARK.finditer(f"{text}\n"):
+        depth += (mark[0] in "[{") - (mark[0] in "]}")
+        if mark[0] == "\n" and depth == 0:
+            statement = text[start : mark.end()]
+            yield line, statement
+            start, line = mark.end(), line + statement.count("\n")
 
 
-def _paths(table: Mapping[str, Any], path: Path) -> Iterator[Path]:
-    for key, value in table.items():
+def _paths(value: Any, path: Place) -> Iterator[Place]:
+    """Yield the paths of all keys in a table, outer ones first."""
+    for key, item in value.items():
         yield (*path, key)
-        if isinstance(value, dict):
-            yield from _paths(value, (*path, key))
+        if isinstance(item, Mapping):
+            yield from _paths(item, (*path, key))
 
 
-def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _leaves(value: Any, path: Place) -> Iterator[tuple[Place, Any]]:
+    """Yield everything that is neither table nor array, an item of an array under its key."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _leaves(item, (*path, key))

@@ -1,111 +1,79 @@
 """Where cells run: here, in threads, in processes, or on Dask, all behind one interface.
 
-Every executor is a ``concurrent.futures.Executor``; none of them changes a bit of any result.
+Each is a ``concurrent.futures.Executor`` that is asked to ``run_cells``; none of them changes a bit
+of any result.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from stemtheory._version import __version__
+from stemtheory.experiment.execute.work import run_cell
+from stemtheory.experiment.execute.workers import Processes
 from stemtheory.experiment.faults import WorkersLostError
 from stemtheory.runtime import STREAM_VERSION, UsageError, choice, whole
 
 TIMEOUT = 20  # seconds that a scheduler has to answer
 KINDS = ("auto", "serial", "threads", "processes", "dask")
-# Read by BLAS libraries when they are loaded, so they must be set before NumPy is imported.
-BLAS_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB", "BLIS")
-BLAS_THREADS = tuple(
-    f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS" for name in BLAS_LIBRARIES
-)
+MOST_JOBS = 4 * (os.cpu_count() or 1)  # at a time: more of them only take memory from each other
 
 
 class Serial(Executor):
-    """Runs a task when it is submitted, in the thread that submits it."""
+    """Runs cells when they are submitted, in the thread that submits them."""
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def __init__(self, hurried: Callable[[], bool]) -> None:
+        self._hurried = hurried
+
+    def submit(self, _fn: Any, /, *args: Any, **_kwargs: Any) -> Future[Any]:
         """Return a future that is done."""
         future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
+        future.set_result([run_cell(cell, self._hurried) for cell in args[0]])
         return future
 
 
 def kind_of(kind: str, jobs: int, dask: str | None) -> str:
-    """Return the kind of executor that was asked for, ``auto`` resolved."""
+    """Return the kind of executor that was asked for; ``auto`` is one in which any cell may die."""
     choice("executor", kind, KINDS)
     whole("jobs", jobs)
-    if dask is not None or kind == "dask":
-        if kind not in ("auto", "dask"):
-            raise UsageError(f"dask was given together with executor {kind}: give one of them.")
-        return "dask"
+    if dask is not None and kind not in ("auto", "dask"):
+        raise UsageError(f"dask was given together with executor {kind}: give one of them.")
     if kind == "auto":
-        return "serial" if jobs == 1 else "processes"
+        return "processes" if dask is None else "dask"
     return kind
 
 
 @contextlib.contextmanager
-def open_executor(kind: str, jobs: int, dask: str | None = None) -> Iterator[tuple[Executor, int]]:
+def open_executor(
+    kind: str, jobs: int, dask: str | None = None, hurried: Callable[[], bool] = lambda: False
+) -> Iterator[tuple[Executor, int]]:
     """Open an executor of a resolved kind; yield it and how many tasks it runs at a time.
+
+    ``jobs`` counts up to ``MOST_JOBS``. Once ``hurried`` says so, nothing is waited for.
 
     Raises
     ------
     UsageError
         Where Dask is not installed, or the scheduler cannot be reached or runs another version.
     """
+    jobs = min(jobs, MOST_JOBS)
     if kind == "serial":
-        yield Serial(), 1
-    elif kind == "threads":
-        with ThreadPoolExecutor(jobs) as pool:
-            yield pool, jobs
-    elif kind == "processes":
-        with one_blas_thread():
-            context = multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(jobs, mp_context=context, initializer=settle) as processes:
-                yield processes, jobs
+        yield Serial(hurried), 1
+    elif kind == "dask":
+        with _dask(jobs, dask or "local") as (client, cores):
+            # pure=False: a task is never taken for one that ran before
+            yield client.get_executor(pure=False), cores
     else:
-        with _dask(jobs, dask or "local") as found:
-            yield found
-
-
-def settle() -> None:
-    """Prepare a worker process: signals go to the parent alone, and its death is the worker's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(os, "setpgrp"):
-        os.setpgrp()  # a signal to the parent's group, such as that of timeout(1), passes by
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-
-
-def _follow(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
-
-
-@contextlib.contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Let the processes that are started meanwhile use one BLAS thread each."""
-    before = {name: os.environ.get(name) for name in BLAS_THREADS}
-    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        pool = Processes(jobs) if kind == "processes" else ThreadPoolExecutor(jobs)
+        try:
+            yield pool, jobs
+        finally:
+            pool.shutdown(wait=not (kind == "threads" and hurried()), cancel_futures=True)
 
 
 def is_lost_worker(error: BaseException) -> bool:
@@ -114,7 +82,7 @@ def is_lost_worker(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def _dask(jobs: int, address: str) -> Iterator[tuple[Executor, int]]:
+def _dask(jobs: int, address: str) -> Iterator[tuple[Any, int]]:
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError as error:
@@ -138,9 +106,7 @@ def _dask(jobs: int, address: str) -> Iterator[tuple[Executor, int]]:
             raise UsageError(
                 f"no Dask scheduler answers at {address} ({error}): start one, or give local."
             ) from error
-        cores = _same_versions(client, address)
-        # pure=False: a task is never taken for one that ran before
-        yield client.get_executor(pure=False), cores
+        yield client, _same_versions(client, address)
 
 
 def _same_versions(client: Any, address: str) -> int:

@@ -6,7 +6,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from stemtheory._version import __version__
 from stemtheory.experiment.design.cells import Cell, ladder
 from stemtheory.experiment.execute.provenance import provenance
-from stemtheory.runtime import Floats, is_out_of_memory
+from stemtheory.runtime import Floats, is_out_of_memory, one_blas_thread
 from stemtheory.simulator import Run, Trace, simulate
 
 STATUSES = ("ok", "diverged", "failed")
@@ -84,15 +84,21 @@ def stale(run: Run) -> str | None:
     )
 
 
-def run_cell(cell: Cell) -> CellResult:
-    """Return the outcome of one cell; whatever goes wrong inside makes it ``failed``."""
+def run_cell(cell: Cell, hurried: Callable[[], bool] = lambda: False) -> CellResult:
+    """Return the outcome of one cell; whatever it raises makes it ``failed``.
+
+    ``hurried`` says that it was a signal that raised, and not the cell.
+    """
     wall, cpu = time.perf_counter(), time.thread_time()
     try:
         if (reason := stale(cell.run)) is not None:
             return failed(cell, reason)
-        found = _outcome(cell, _climb(cell))
+        with one_blas_thread():
+            found = _outcome(cell, _climb(cell))
         json.dumps(found.facts, allow_nan=False)  # what cannot be stored is no result
-    except Exception as error:
+    except BaseException as error:  # such as SystemExit in a user's module
+        if hurried():
+            raise
         found = failed(cell, _reason(error))
     wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
     return replace(found, wall_seconds=wall, cpu_seconds=cpu)
@@ -176,7 +182,7 @@ def _packed(trace: Trace) -> bytes:
     return buffer.getvalue()
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     if is_out_of_memory(error):
         return "out of memory: lower K, dim or replicates, or run fewer jobs"
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

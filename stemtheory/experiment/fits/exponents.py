@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.design.rules import Rule, rules
 from stemtheory.experiment.design.spec import Spec
 from stemtheory.experiment.design.where import condition
-from stemtheory.experiment.fits.regression import LEAST, Line, fit_line
+from stemtheory.experiment.fits.regression import LEAST, FittedLine, fit_line
 from stemtheory.experiment.fits.targets import Results, Target, draws
 from stemtheory.experiment.fits.tuning import tuned
 from stemtheory.experiment.store import tables
@@ -46,7 +46,7 @@ class Fit:
     rows: int
     used: int
     left_out: Mapping[str, int]
-    line: Line | None
+    line: FittedLine | None
     xs: tuple[float, ...]
     ys: tuple[float, ...]
 
@@ -62,7 +62,9 @@ class Fit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; ``tail`` is the slope of the last third towards the limit."""
-        line, ends = self.line, self.ci95
+        line, ends, tail = self.line, self.ci95, None
+        if line is not None:  # the limit lies at small epsilon, at large anything else
+            tail = line.head if self.rule.x == "epsilon" else line.tail
         return {
             "name": self.name,
             "exponent": self.exponent,
@@ -80,27 +82,23 @@ class Fit:
             "left_out": dict(self.left_out),
             "points": len(self.xs),
             "interval": line.source if line else None,
-            "tail": _tail(self.rule, line),
+            "tail": tail if tail is not None and math.isfinite(tail) else None,
             "scatter": line.scatter if line else None,
         }
 
 
-class _Observation(NamedTuple):
-    """One point of a line, or the reason why it is none; ``rows`` reported points are behind it."""
+class _Row(NamedTuple):
+    """What a rule sees of a point or target: its columns, and the numbers that a y may be.
 
-    x: float | None
-    y: float | None
-    resampled: Floats
+    ``rows`` reported points are behind it; those of one ``identity`` are one measurement.
+    """
+
+    record: Mapping[str, Any]
+    status: str
+    values: Mapping[str, float]
+    resampled: Mapping[str, Floats]
     rows: int
-    out: str
     identity: Any
-
-
-@dataclass
-class _Group:
-    key: Mapping[str, Any]
-    label: str
-    observations: list[_Observation] = field(default_factory=list)
 
 
 def fits(
@@ -117,14 +115,16 @@ def fits(
     """
     declared, known = rules(spec), check_columns(spec, points)
     rows = list(_point_rows(points, results)) if any(r.y == "M" for r in declared) else []
-    hits: dict[str | None, list[_Row]] = {
-        name: list(_target_rows(_best(found, results, name), results))
-        for name in {rule.best_of for rule in declared if rule.y != "M"}
-    }
+    hits: dict[str | None, list[_Row]] = {}
+    for name in {rule.best_of for rule in declared if rule.y != "M"}:
+        best = found if name is None else [t.target for t in tuned(found, results, name)]
+        hits[name] = list(_target_rows(best, results))
     return tuple(
-        _fit(rule, group)
+        _fit(rule, *key, group)
         for rule in declared
-        for group in _groups(rule, rows if rule.y == "M" else hits[rule.best_of], known)
+        for key, group in _grouped(
+            rule, rows if rule.y == "M" else hits[rule.best_of], known
+        ).items()
     )
 
 
@@ -160,22 +160,6 @@ def _kind(point: Point) -> Any:
     run = point.cell.run
     groups = (run.problem.dials, run.schedule.options, run.algorithm.options)
     return (point.algorithm, *(tuple(name for name, _ in group) for group in groups))
-
-
-def _best(found: Sequence[Target], results: Results, name: str | None) -> Sequence[Target]:
-    """The targets themselves, or the winners among those that differ in the setting ``name``."""
-    return found if name is None else [t.target for t in tuned(found, results, name)]
-
-
-class _Row(NamedTuple):
-    """What a rule sees of a point: its columns, and the numbers that a y may be."""
-
-    record: Mapping[str, Any]
-    status: str
-    values: Mapping[str, float]
-    resampled: Mapping[str, Floats]
-    rows: int
-    identity: Any
 
 
 def _point_rows(points: Sequence[Point], results: Results) -> Iterable[_Row]:
@@ -215,22 +199,20 @@ def _with_products(point: Point, record: Mapping[str, Any]) -> Mapping[str, Any]
     return {**record, **products, **rates}
 
 
-def _groups(rule: Rule, rows: Sequence[_Row], columns: set[str]) -> Iterable[_Group]:
-    """Sort the rows that the rule is about by its columns; none gets lost on the way."""
+def _grouped(
+    rule: Rule, rows: Sequence[_Row], columns: set[str]
+) -> dict[tuple[tuple[Any, ...], float], list[_Row]]:
+    """Sort the rows that the rule is about by its columns and theory; none gets lost on the way."""
     keep = condition(rule.where, columns) if rule.where and rows else None
-    found: dict[tuple[Any, ...], _Group] = {}
+    found: dict[tuple[tuple[Any, ...], float], list[_Row]] = {}
     for row in rows:
         label, grid = row.record["label"], row.record["grid"]
         if label not in rule.algorithms or grid not in rule.grids:
             continue
-        if keep is not None and not keep(row.record):
-            continue
-        values = {name: _comparable(row.record.get(name)) for name in rule.by}
-        theory = rule.theory.get(label, rule.theory.get(None))
-        key = (*values.values(), theory)
-        group = found.setdefault(key, _Group(values, label))
-        group.observations.append(_observation(rule, row))
-    return found.values()
+        if keep is None or keep(row.record):
+            values = tuple(_comparable(row.record.get(name)) for name in rule.by)
+            found.setdefault((values, rule.theory[label]), []).append(row)
+    return found
 
 
 def _comparable(value: Any) -> Any:
@@ -238,69 +220,60 @@ def _comparable(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _observation(rule: Rule, row: _Row) -> _Observation:
-    x = row.record.get(rule.x)
-    y = row.values.get(rule.y)
-    out = "" if row.status == "ok" else row.status
-    if not out and x is None:
-        out = f"without {rule.x}"
-    return _Observation(x, y, row.resampled.get(rule.y, np.empty(0)), row.rows, out, row.identity)
-
-
-def _fit(rule: Rule, group: _Group) -> Fit:
+def _fit(rule: Rule, values: tuple[Any, ...], theory: float, rows: Sequence[_Row]) -> Fit:
     """Fit one group, after putting aside what has no number and what stands there twice."""
     left_out: Counter[str] = Counter()
-    kept: dict[Any, _Observation] = {}
-    for o in group.observations:
-        if o.out:
-            left_out[o.out] += o.rows
-        elif o.identity in kept:
-            left_out["repeated"] += o.rows
+    kept: dict[Any, _Row] = {}
+    for row in rows:
+        out = "" if row.status == "ok" else row.status
+        if not out and row.record.get(rule.x) is None:
+            out = f"without {rule.x}"
+        if not out and row.identity in kept:
+            out = "repeated"
+        if out:
+            left_out[out] += row.rows
         else:
-            kept[o.identity] = o
+            kept[row.identity] = row
     used = list(kept.values())
-    line, reason = _line(used)
-    theory = rule.theory.get(group.label, rule.theory.get(None, math.nan))
+    xs = tuple(float(row.record[rule.x]) for row in used)
+    ys = tuple(float(row.values[rule.y]) for row in used)
+    line, reason = _line(xs, ys, [row.resampled[rule.y] for row in used])
     verdict, reason = _verdict(rule, theory, line, reason, left_out)
-    name = ", ".join([rule.name, *(_shown(k, v) for k, v in group.key.items())])
+    group = dict(zip(rule.by, values, strict=True))
     return Fit(
-        name=name,
+        name=", ".join([rule.name, *(_shown(k, v) for k, v in group.items())]),
         rule=rule,
-        group=group.key,
+        group=group,
         theory=theory,
         verdict=verdict,
         reason=reason,
-        rows=sum(o.rows for o in group.observations),
-        used=sum(o.rows for o in used),
+        rows=sum(row.rows for row in rows),
+        used=sum(row.rows for row in used),
         left_out=dict(left_out),
         line=line,
-        xs=tuple(float(o.x) for o in used if o.x is not None),
-        ys=tuple(float(o.y) for o in used if o.y is not None),
+        xs=xs,
+        ys=ys,
     )
 
 
-def _line(used: Sequence[_Observation]) -> tuple[Line | None, str]:
+def _line(
+    xs: Sequence[float], ys: Sequence[float], resampled: Sequence[Floats]
+) -> tuple[FittedLine | None, str]:
     """Return the line, or None and why there is none."""
-    for letter, values in (("x", [o.x for o in used]), ("y", [o.y for o in used])):
-        bad = [v for v in values if v is None or not math.isfinite(v) or v <= 0]
-        if bad:
-            return None, f"{len(bad)} of {len(used)} points have {letter} = {bad[0]}, not above 0"
-    distinct = len({o.x for o in used})
-    if distinct < LEAST:
+    for letter, values in (("x", xs), ("y", ys)):
+        if bad := [v for v in values if not math.isfinite(v) or v <= 0]:
+            return None, f"{len(bad)} of {len(values)} points have {letter} = {bad[0]}, not above 0"
+    if (distinct := len(set(xs))) < LEAST:
         return None, f"{distinct} distinct points, fewer than {LEAST}"
-    width = min(len(o.resampled) for o in used)
-    drawn = np.stack([o.resampled[:width] for o in used])
+    width = min(map(len, resampled))
+    drawn = np.stack([values[:width] for values in resampled])
     if not np.all(np.isfinite(drawn) & (drawn > 0)):
         return None, "a resample of the replicates is not above 0"
-    return fit_line(_array([o.x for o in used]), _array([o.y for o in used]), drawn), ""
-
-
-def _array(values: Sequence[float | None]) -> Floats:
-    return np.array(values, dtype=np.float64)
+    return fit_line(np.array(xs), np.array(ys), drawn), ""
 
 
 def _verdict(
-    rule: Rule, theory: float, line: Line | None, reason: str, left_out: Mapping[str, int]
+    rule: Rule, theory: float, line: FittedLine | None, reason: str, left_out: Mapping[str, int]
 ) -> tuple[Verdict, str]:
     """Return the verdict, and in words what it means.
 
@@ -322,14 +295,6 @@ def _verdict(
         "slower than the bound's exponent over this range: pre-asymptotic or violated, and the"
         " trend of bound over measurement says which"
     )
-
-
-def _tail(rule: Rule, line: Line | None) -> float | None:
-    """The local slope where the limit is: at small epsilon, at large anything else."""
-    if line is None:
-        return None
-    value = line.head if rule.x == "epsilon" else line.tail
-    return value if math.isfinite(value) else None
 
 
 def _shown(column: str, value: Any) -> str:

@@ -19,7 +19,7 @@ from stemtheory.simulator import interval
 LEAST = 3  # distinct points: through two of them every line is exact
 
 
-class Line(NamedTuple):
+class FittedLine(NamedTuple):
     """The slope of log y over log x with its 95 % interval, and the ``source`` of that.
 
     ``tail`` is the slope of the last third of the points in the order of x (``head`` of the first),
@@ -35,7 +35,7 @@ class Line(NamedTuple):
     scatter: float
 
 
-def fit_line(x: Floats, y: Floats, resampled: Floats) -> Line:
+def fit_line(x: Floats, y: Floats, resampled: Floats) -> FittedLine:
     """Return the line through log y over log x; x and y (n,) positive, ``resampled`` (n, m) of y.
 
     m may be 0 where there are no replicates. At least ``LEAST`` distinct x are needed.
@@ -54,7 +54,7 @@ def fit_line(x: Floats, y: Floats, resampled: Floats) -> Line:
             low, high, source = first, last, "bootstrap"
     third = max(2, len(u) // 3)
     head, tail = (_local(u[part], v[part]) for part in (slice(third), slice(-third, None)))
-    return Line(slope, low, high, source, head, tail, float(abs(residual).max()))
+    return FittedLine(slope, low, high, source, head, tail, float(abs(residual).max()))
 
 
 def _weights(u: Floats, v: Floats, within: Floats) -> Floats:

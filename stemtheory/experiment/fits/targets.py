@@ -154,9 +154,7 @@ def _target(family: list[Point], results: Results, curve: _Curve | None) -> Targ
     epsilon = last.epsilon
     assert epsilon is not None
     holes = {
-        point.cell.T: status
-        for point in family
-        if (status := _status(results.get(point.cell.id))) != "ok"
+        point.cell.T: status for point in family if (status := _status(point, results)) != "ok"
     }
     bounds = _bounds(last, epsilon, results)
     if curve is None:
@@ -197,15 +195,14 @@ def _verdict(T: float, epsilon: float, curve: _Curve, holes: dict[int, str]) -> 
     return Verdict.REACHED, ""
 
 
-def _status(result: CellResult | None) -> str:
-    if result is None:
-        return "missing"
-    return result.status
+def _status(point: Point, results: Results) -> str:
+    result = results.get(point.cell.id)
+    return "missing" if result is None else result.status
 
 
 def _curve(family: list[Point], results: Results) -> _Curve | None:
     """M(T) of a family: the record of its only cell, or the cells' own averages."""
-    cells = {p.cell.id: p for p in family if _status(results.get(p.cell.id)) == "ok"}
+    cells = {p.cell.id: p for p in family if _status(p, results) == "ok"}
     ordered = sorted(cells.values(), key=lambda point: point.cell.T)
     times = [point.cell.T for point in ordered]
     if len(set(times)) < len(times):

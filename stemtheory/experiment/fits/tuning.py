@@ -72,49 +72,36 @@ def tuned(targets: Iterable[Target], results: Results, name: str = STEP) -> tupl
 
     Targets without that setting are left out. Groups come in the order of their first target.
     """
-    groups: dict[Any, list[Target]] = defaultdict(list)
+    groups: dict[Any, list[tuple[float, Target]]] = defaultdict(list)
     for target in targets:
-        if name in target.point.cell.settings():
-            groups[_group(target, name)].append(target)
+        point, settings = target.point, target.point.cell.settings()
+        if name in settings:
+            value = float(settings.pop(name))
+            key = (point.grid, point.label, target.epsilon, *sorted(settings.items()))
+            groups[key].append((value, target))
     return tuple(_winner(group, results, name) for group in groups.values())
 
 
-def _group(target: Target, name: str) -> Any:
-    """Everything but the setting that is tuned."""
-    point = target.point
-    rest = {key: value for key, value in point.cell.settings().items() if key != name}
-    return (point.grid, point.label, target.epsilon, *sorted(rest.items()))
-
-
-def _winner(group: list[Target], results: Results, name: str) -> Tuned:
+def _winner(group: list[tuple[float, Target]], results: Results, name: str) -> Tuned:
     """The least samples win; of equal ones the smaller step."""
-    values = {id(t): float(t.point.cell.settings()[name]) for t in group}
-    reached = [t for t in group if t.status == Verdict.REACHED and not _diverged(t, results)]
-    best = min(reached, key=lambda t: (t.costs["samples"], values[id(t)]), default=None)
-    tried = sorted(values.values())
-    value = None if best is None else values[id(best)]
+    runs = [results.get(target.point.cell.id) for _, target in group]
+    diverged = [run is not None and run.status == "diverged" for run in runs]
+    reached = [
+        (target.costs["samples"], value, target)
+        for (value, target), lost in zip(group, diverged, strict=True)
+        if target.status == Verdict.REACHED and not lost
+    ]
+    tried = sorted(value for value, _ in group)
+    first = group[0][1]
+    reason = f"none of {len(group)} values of {name} gets there"
+    nobody = Target(first.point, first.epsilon, Verdict.NOT_REACHED, reason, first.points)
+    _, value, best = min(reached, key=lambda run: run[:2], default=(0.0, None, nobody))
     return Tuned(
-        target=best or _nobody(group[0], len(group), name),
+        target=best,
         value=value,
         tried=len(tried),
-        diverged=sum(_diverged(t, results) for t in group),
-        spent=sum(_samples(t, results) for t in group),
+        diverged=sum(diverged),
+        # of whole runs: that is what was spent, reached or not
+        spent=sum(float(r.facts.get("samples_per_worker", 0.0)) if r else 0.0 for r in runs),
         at_edge=value in (tried[0], tried[-1]),
     )
-
-
-def _nobody(first: Target, tried: int, name: str) -> Target:
-    """The target of a group in which no run gets to epsilon."""
-    reason = f"none of {tried} values of {name} gets there"
-    return Target(first.point, first.epsilon, Verdict.NOT_REACHED, reason, first.points)
-
-
-def _diverged(target: Target, results: Results) -> bool:
-    result = results.get(target.point.cell.id)
-    return result is not None and result.status == "diverged"
-
-
-def _samples(target: Target, results: Results) -> float:
-    """Samples of one worker in the whole run: that is what was spent, reached or not."""
-    result = results.get(target.point.cell.id)
-    return 0.0 if result is None else float(result.facts.get("samples_per_worker", 0.0))

@@ -1,76 +1,117 @@
-"""One writer per store: an operating-system lock on a file beside it, freed when its owner dies."""
+"""One writer per store: an operating-system lock on a file beside it, freed when its owner dies.
+
+Where the file system knows no locks, as on some clusters, a file that one writer alone can make
+stands for it. It names its owner, and a person removes it where that was killed: no other machine
+can know.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
-import sys
+import platform
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from stemtheory.experiment.faults import BusyStoreError
+from stemtheory.runtime import UsageError
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _take(file: IO[str]) -> None:
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _take(file: IO[str]) -> None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
 @contextlib.contextmanager
 def sole_writer(store: Path) -> Iterator[None]:
-    """Hold the lock of a store.
+    """Hold the lock of a store, whose path is resolved.
 
     Raises
     ------
     BusyStoreError
         At once, if another process holds it.
+    UsageError
+        If there is a lock that cannot be opened, as where it belongs to somebody else.
+    OSError
+        If none can be made.
     """
-    path = store.with_name(store.name + ".lock")
+    path = store.with_name(f"{store.name}.lock")
     # The file stays: removing it would let two writers lock two files of the same name.
-    with path.open("a+", encoding="utf-8") as file:
+    try:
+        file = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        if not path.exists():
+            raise
+        raise UsageError(
+            f"{path}, which locks the store, cannot be opened ({error.strerror}): remove it if no"
+            " sweep runs on the store, or give another store."
+        ) from error
+    with file:
         try:
-            _take(file)
-        except OSError as error:
-            owner = path.read_text(encoding="utf-8").strip() or "unknown"
-            raise BusyStoreError(
-                f"{store} is being written by another sweep (process {owner}): wait for it to end,"
-                " or give another store."
-            ) from error
+            locked = has_locks(file.fileno(), exclusive=True)
+        except BlockingIOError as error:
+            file.seek(0)
+            raise BusyStoreError(_busy(store, file.read().strip() or "unknown")) from error
+        if not locked:
+            with _owned(store):
+                yield
+            return
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
         yield
 
 
-NETWORK = (
-    *("nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "gluster"),
-    *("fuse.sshfs", "fuse.gluster", "pvfs", "orangefs", "ncpfs"),
-)
+def has_locks(descriptor: int, exclusive: bool = False) -> bool:
+    """Return whether the file system of an open file knows locks; the file is locked then.
 
-
-def on_network(path: Path, mounts: str | None = None) -> bool:
-    """Return whether a file lies on a network file system, where WAL cannot share its memory.
-
-    ``mounts`` is the text of Linux's table of mounts; elsewhere the answer is no.
+    Raises
+    ------
+    BlockingIOError
+        If another process holds it.
     """
-    if mounts is None:
-        try:
-            mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
-        except OSError:
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in WITHOUT_LOCKS:
             return False
-    real = path.resolve()
-    best, kind = -1, ""
-    for line in mounts.splitlines():
-        _, folder, type_, *_ = line.split(" ", 3)
-        point = Path(folder.replace("\\040", " "))
-        if real.is_relative_to(point) and len(point.parts) >= best:
-            best, kind = len(point.parts), type_
-    return kind.startswith(NETWORK)
+        raise
+    return True
+
+
+@contextlib.contextmanager
+def _owned(store: Path) -> Iterator[None]:
+    """Hold a store by a file that exists for its one writer only."""
+    path, host = store.with_name(f"{store.name}.owner"), platform.node()
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"{os.getpid()} {host} {time.strftime('%Y-%m-%d %H:%M:%S')}\n")
+    except FileExistsError as error:
+        process, where, since, *_ = (*path.read_text(encoding="utf-8").split(" ", 2), "?", "?", "?")
+        ended = where == host and process.isdigit() and not _runs(int(process))
+        gone = " and has ended" if ended else ""
+        raise BusyStoreError(
+            f"{_busy(store, f'{process} on {where} since {since.strip()}{gone}')} This file system"
+            f" knows no locks: if that process has ended, remove {path} and run it again."
+        ) from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _busy(store: Path, owner: str) -> str:
+    return (
+        f"{store} is being written by another sweep (process {owner}): wait for it to end, or give"
+        " another store."
+    )
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True

@@ -1,8 +1,8 @@
 """The results store: one SQLite file, one writer, one row per finished cell.
 
 A row is written once, in the transaction that ends its cell, so a process that is killed at any
-moment leaves exactly the finished cells. The write-ahead log is used, except on a network file
-system. Every row carries a checksum, because SQLite notices a torn page but not a wrong number.
+moment leaves exactly the finished cells. Every row carries a checksum, because SQLite notices a
+torn page but not a wrong number.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from stemtheory._version import __version__
 from stemtheory.experiment.design.cells import Cell
 from stemtheory.experiment.execute.work import CellResult
-from stemtheory.experiment.faults import DamagedStoreError, LostStoreError
+from stemtheory.experiment.faults import DamagedStoreError
 from stemtheory.experiment.store.store_file import (
     Identity,
     check,
@@ -30,6 +31,8 @@ from stemtheory.experiment.store.store_file import (
     guarded,
     hint,
     identity,
+    located,
+    lost,
     reader,
     writer,
 )
@@ -40,11 +43,12 @@ CONTENT = (
     *("id", "status", "reason", "settings", "mean_grad_sq", "stderr", "mean_grad_sq_finite"),
     *("grad_sq", "last", "best", "diverged_at", "facts", "trace"),
 )
+BATCH = 500
 COLUMNS = (*CONTENT, "checksum", "wall_seconds", "cpu_seconds", "finished", "provenance")
 
 
 @dataclass(frozen=True)
-class Row:
+class StoredCell:
     """A stored cell: its settings, its outcome and when it was finished (seconds since 1970)."""
 
     settings: dict[str, Any]
@@ -72,6 +76,7 @@ class Store:
         DamagedStoreError
             If it is damaged.
         """
+        path = located(path)
         if not path.is_file():
             fault = "is not a file" if path.exists() else "does not exist"
             raise UsageError(f"{path} {fault}: give the store of a sweep.")
@@ -95,6 +100,7 @@ class Store:
         LostStoreError
             At the end, if the file was deleted or replaced meanwhile.
         """
+        path = located(path)
         with contextlib.ExitStack() as stack:
             enter_alone(stack, path)
             stack.enter_context(guarded(path))
@@ -102,16 +108,11 @@ class Store:
                 create(path)
             with cls.reading(path) as before:
                 before.verify()
+                before.refuse_other_versions()
             file = identity(path)
             connection = stack.enter_context(contextlib.closing(writer(path, max_pages)))
-            store = cls(path, connection, file)
-            try:
-                yield store
-                store._stays()
-            finally:
-                # At rest a store is one file; while somebody reads it the log just stays.
-                with contextlib.suppress(sqlite3.OperationalError):
-                    connection.execute("PRAGMA journal_mode = DELETE")
+            yield (store := cls(path, connection, file))
+            store._stays()
 
     def statuses(self) -> dict[str, str]:
         """Return the status of every finished cell by its id."""
@@ -145,8 +146,8 @@ class Store:
                 )
         self._stays()
 
-    def rows(self, ids: Sequence[str] | None = None) -> Iterator[Row]:
-        """Yield the stored cells, or those with the given ids, in the order of the ids.
+    def rows(self, ids: Sequence[str] | None = None) -> Iterator[StoredCell]:
+        """Yield the cells with these ids in their order, or all in that of their sweeps' points.
 
         Raises
         ------
@@ -155,15 +156,23 @@ class Store:
         """
         names = ", ".join(f"cells.{c}" for c in COLUMNS[:-1])
         query = f"SELECT {names}, provenance.text FROM cells LEFT JOIN provenance ON number ="
-        query += " provenance"
+        query += " provenance WHERE id IN"
+        wanted = self._order() if ids is None else ids
+        for start in range(0, len(wanted), BATCH):  # so that a writer waits for one batch only
+            batch = wanted[start : start + BATCH]
+            with guarded(self.path):
+                marks = ", ".join("?" * len(batch))
+                found = self._connection.execute(f"{query} ({marks})", batch).fetchall()
+            rows = {row[0]: row for row in found}
+            yield from (self._row(rows[id_]) for id_ in batch if id_ in rows)
+
+    def _order(self) -> list[str]:
+        """Return all ids as the sweeps count their points; last what is no point of any more."""
+        places = "SELECT cell FROM places JOIN sweeps USING (name, mode)"
         with guarded(self.path):
-            if ids is None:
-                for row in self._connection.execute(f"{query} ORDER BY cells.rowid"):
-                    yield self._row(row)
-                return
-            for id_ in ids:
-                for row in self._connection.execute(f"{query} WHERE id = ?", (id_,)):
-                    yield self._row(row)
+            ordered = self._connection.execute(f"{places} ORDER BY sweeps.rowid, place").fetchall()
+            rest = self._connection.execute("SELECT id FROM cells ORDER BY rowid").fetchall()
+        return list(dict.fromkeys(id_ for (id_,) in (*ordered, *rest)))
 
     def verify(self) -> None:
         """Compare every row with its checksum.
@@ -176,26 +185,47 @@ class Store:
         for row in self._connection.execute(f"SELECT {', '.join(CONTENT)}, checksum FROM cells"):
             self._verified(row)
 
+    def refuse_other_versions(self) -> None:
+        """Refuse to add to cells that another version of the package computed.
+
+        Raises
+        ------
+        UsageError
+            If there are some.
+        """
+        query = "SELECT DISTINCT text FROM provenance JOIN cells ON number = cells.provenance"
+        found = {json.loads(text).get("stemtheory") for (text,) in self._connection.execute(query)}
+        if other := sorted(map(str, found - {None, __version__})):
+            raise UsageError(
+                f"{self.path} holds cells of stemtheory {', '.join(other)}, but this is"
+                f" {__version__}: use that version, or give another store."
+            )
+
     def machine(self, name: str, mode: str) -> tuple[str, str] | None:
         """Return the engine and backend that ``auto`` was resolved to for a sweep, or None."""
         query = "SELECT engine, backend FROM sweeps WHERE name = ? AND mode = ?"
         found: tuple[str, str] | None = self._connection.execute(query, (name, mode)).fetchone()
         return found
 
-    def remember(self, name: str, mode: str, engine: str, backend: str) -> None:
-        """Keep what ``auto`` was resolved to when the sweep was created."""
+    def remember(
+        self, name: str, mode: str, machine: tuple[str, str], cells: Iterable[str] = ()
+    ) -> None:
+        """Keep what ``auto`` was resolved to when a sweep was created, and its cells in order."""
         with guarded(self.path), self._connection as connection:
+            connection.execute("BEGIN IMMEDIATE")
             connection.execute(
-                "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?)", (name, mode, engine, backend)
+                "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?)", (name, mode, *machine)
+            )
+            connection.execute("DELETE FROM places WHERE name = ? AND mode = ?", (name, mode))
+            connection.executemany(
+                "INSERT INTO places VALUES (?, ?, ?, ?)",
+                ((name, mode, place, cell) for place, cell in enumerate(cells)),
             )
 
     def _stays(self) -> None:
         """Refuse to go on where the file that is written no longer has its name."""
         if identity(self.path) != self._file:
-            raise LostStoreError(
-                f"{self.path} was deleted or replaced while its sweep ran, and what was finished"
-                " went with it: leave the file where it is and run the same command again."
-            )
+            raise lost(self.path)
 
     def _content(self, cell: Cell, r: CellResult) -> list[Any]:
         content = [
@@ -224,27 +254,17 @@ class Store:
         if row[n] != _checksum(row[:n]):
             raise DamagedStoreError(hint(self.path, f"the row of cell {row[0]} was altered"))
 
-    def _row(self, row: Sequence[Any]) -> Row:
+    def _row(self, row: Sequence[Any]) -> StoredCell:
         self._verified(row)
         r = dict(zip((*COLUMNS[:-1], "provenance"), row, strict=True))
-        result = CellResult(
-            id=r["id"],
-            status=r["status"],
-            reason=r["reason"],
-            grad_sq=np.frombuffer(r["grad_sq"], "<f8"),
-            last=np.frombuffer(r["last"], "<f8"),
-            best=np.frombuffer(r["best"], "<f8"),
-            diverged_at=np.frombuffer(r["diverged_at"], "<i8"),
-            mean_grad_sq=r["mean_grad_sq"],
-            stderr=r["stderr"],
-            mean_grad_sq_finite=r["mean_grad_sq_finite"],
-            facts=json.loads(r["facts"]),
-            trace=r["trace"],
-            wall_seconds=r["wall_seconds"],
-            cpu_seconds=r["cpu_seconds"],
-            provenance=r["provenance"],
+        del r["checksum"]
+        settings, finished = json.loads(r.pop("settings")), r.pop("finished")
+        r |= {name: np.frombuffer(r[name], "<f8") for name in ("grad_sq", "last", "best")}
+        r["diverged_at"], r["facts"] = (
+            np.frombuffer(r["diverged_at"], "<i8"),
+            json.loads(r["facts"]),
         )
-        return Row(json.loads(r["settings"]), result, r["finished"])
+        return StoredCell(settings, CellResult(**r), finished)
 
 
 def _checksum(content: Sequence[Any]) -> bytes:

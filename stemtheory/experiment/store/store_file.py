@@ -1,4 +1,8 @@
-"""The file of a store: made whole, checked before it is written, and every trouble named."""
+"""The file of a store: looked at before it is opened, made whole, and every trouble named.
+
+Its journal is SQLite's rollback journal: between two writes the one file holds everything, so it
+can be copied or moved at any time, and a kill leaves nothing behind that it needs.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,22 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from stemtheory.experiment.faults import DamagedStoreError, FullStoreError, StoreError
-from stemtheory.experiment.store.lock import on_network, sole_writer
-from stemtheory.runtime import UsageError
+from stemtheory.experiment.faults import (
+    DamagedStoreError,
+    FullStoreError,
+    LostStoreError,
+    StoreError,
+)
+from stemtheory.experiment.store.lock import has_locks, sole_writer
+from stemtheory.runtime import UsageError, part_file
 
+MAGIC = b"SQLite format 3\0"
 APPLICATION = 0x5354454D  # "STEM", in the file's header
-SCHEMA_VERSION = 1
-Identity = tuple[int, int]
+SCHEMA_VERSION = 2
 SMALLEST = 512  # bytes of the smallest page of SQLite
+LONGEST_NAME = 255 - len("-journal")
+PATIENCE = 60  # seconds that a writer waits for readers
+Identity = tuple[int, int]
 SCHEMA = """
 CREATE TABLE cells (
     id TEXT PRIMARY KEY, status TEXT NOT NULL, reason TEXT NOT NULL, settings TEXT NOT NULL,
@@ -32,22 +44,43 @@ CREATE TABLE sweeps (
     name TEXT NOT NULL, mode TEXT NOT NULL, engine TEXT NOT NULL, backend TEXT NOT NULL,
     PRIMARY KEY (name, mode)
 );
+CREATE TABLE places (
+    name TEXT NOT NULL, mode TEXT NOT NULL, place INTEGER NOT NULL, cell TEXT NOT NULL,
+    PRIMARY KEY (name, mode, place)
+);
 """
+
+
+def located(path: Path) -> Path:
+    """Return the file that a name means: its lock and its journal lie beside the file itself.
+
+    Raises
+    ------
+    UsageError
+        If the name is too long for the names of those, or is a link without an end.
+    """
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"{path} cannot be found ({error}): give another store.") from error
+    if (size := len(os.fsencode(real.name))) > LONGEST_NAME:
+        raise UsageError(
+            f"the store's name has {size} bytes, but the files beside it need some more: give a"
+            f" name of at most {LONGEST_NAME}."
+        )
+    return real
 
 
 def create(path: Path) -> None:
     """Make an empty store, whole or not at all: a file of this name is never half a store."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.unlink(missing_ok=True)
-    try:
-        with contextlib.closing(sqlite3.connect(part)) as connection:
-            connection.executescript(
-                f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA_VERSION};"
-                f"BEGIN; {SCHEMA} COMMIT;"
-            )
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with (
+        part_file(path) as part,
+        contextlib.closing(sqlite3.connect(_uri(part, "rw"), uri=True)) as connection,
+    ):
+        connection.executescript(
+            f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA_VERSION};"
+            f"BEGIN; {SCHEMA} COMMIT;"
+        )
 
 
 def identity(path: Path) -> Identity | None:
@@ -61,23 +94,62 @@ def identity(path: Path) -> Identity | None:
 
 @contextlib.contextmanager
 def reader(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a store's file to read; nothing of it is changed."""
-    uri = f"{path.resolve().as_uri()}?mode=ro"
-    # Without a log to read, a folder that cannot be written needs no shared memory either.
-    if not path.with_name(path.name + "-wal").exists() and not os.access(path.parent, os.W_OK):
-        uri += "&immutable=1"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=10)) as connection:
-        if not _needs_rollback(connection):
-            yield connection
-            return
+    """Open a store's file to read, after a look at it; nothing of it or beside it is changed."""
+    logs = look(path)
+    if not any(log.name.endswith("-wal") for log in logs):
+        with contextlib.closing(sqlite3.connect(_uri(path, "ro"), uri=True)) as connection:
+            if not _needs_rollback(connection):
+                yield connection
+                return
     # Its writer was killed, and left a journal from which only a writer may restore the file: that
     # is done to a copy.
     with tempfile.TemporaryDirectory() as folder:
         twin = Path(folder, path.name)
-        for name in (path.name, path.name + "-journal"):
-            shutil.copyfile(path.with_name(name), twin.with_name(name))
+        for file in (path, *logs):
+            shutil.copyfile(file, twin.with_name(file.name))
         with contextlib.closing(sqlite3.connect(twin)) as connection:
             yield connection
+
+
+def look(path: Path) -> list[Path]:
+    """Return the logs beside a store, after its first bytes have told that it is one.
+
+    SQLite is not asked: it takes a stump for an empty database, and removes a log beside it.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(100)
+    beside = [path.with_name(path.name + end) for end in ("-journal", "-wal")]
+    logs = [log for log in beside if log.is_file() and log.stat().st_size]
+    if head[: len(MAGIC)] != MAGIC[: len(head)]:
+        raise UsageError(f"{path} is not a store of sweeps: give the .sqlite file of one.")
+    if size < SMALLEST:
+        more = f", but {logs[0].name} beside it may hold what it had" if logs else ""
+        raise DamagedStoreError(hint(path, f"it has {size} bytes{more}"))
+    page = int.from_bytes(head[16:18], "big")
+    version, application = (int.from_bytes(head[i : i + 4], "big") for i in (60, 68))
+    if application != APPLICATION:
+        raise UsageError(f"{path} is not a store of sweeps: give the .sqlite file of one.")
+    if version != SCHEMA_VERSION:
+        whose = ", of stemtheory 0.1" if version == 1 else ""
+        raise UsageError(
+            f"{path} has schema version {version}{whose}, but this is stemtheory for version"
+            f" {SCHEMA_VERSION}: use the version that wrote it, or give another store."
+        )
+    if size % (65536 if page == 1 else page or 1) and not logs:
+        raise DamagedStoreError(hint(path, "its last page is cut"))
+    if 2 in head[18:20] and not logs:
+        fault = f"its header speaks of a log, {path.name}-wal, which is not beside it"
+        raise DamagedStoreError(hint(path, fault))
+    return logs
+
+
+def _uri(path: Path, mode: str) -> str:
+    """Return how SQLite opens a file; where there are no locks it does without."""
+    locks = True
+    with path.open("rb") as file, contextlib.suppress(BlockingIOError):  # held by another writer
+        locks = has_locks(file.fileno())
+    return f"{path.resolve().as_uri()}?mode={mode}{'' if locks else '&nolock=1'}"
 
 
 def _needs_rollback(connection: sqlite3.Connection) -> bool:
@@ -89,12 +161,10 @@ def _needs_rollback(connection: sqlite3.Connection) -> bool:
 
 
 def writer(path: Path, max_pages: int | None) -> sqlite3.Connection:
-    """Open a store's file to write, with the journal that suits its file system."""
-    uri = f"{path.resolve().as_uri()}?mode=rw"
+    """Open a store's file to write."""
     # Transactions are begun by hand, so that each is exactly what it says.
-    connection = sqlite3.connect(uri, uri=True, timeout=10, isolation_level=None)
-    mode = "DELETE" if on_network(path) else "WAL"
-    connection.execute(f"PRAGMA journal_mode = {mode}")
+    connection = sqlite3.connect(_uri(path, "rw"), uri=True, timeout=PATIENCE, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = DELETE")
     connection.execute("PRAGMA synchronous = FULL")
     if max_pages is not None:
         connection.execute(f"PRAGMA max_page_count = {int(max_pages)}")
@@ -102,22 +172,7 @@ def writer(path: Path, max_pages: int | None) -> sqlite3.Connection:
 
 
 def check(path: Path, connection: sqlite3.Connection) -> None:
-    """Refuse what is no store, is of another version, or does not hang together."""
-    if path.stat().st_size < SMALLEST:  # to SQLite such a stump is an empty database
-        raise DamagedStoreError(hint(path, f"it has {path.stat().st_size} bytes"))
-    page = connection.execute("PRAGMA page_size").fetchone()[0]
-    logs = [path.with_name(path.name + end) for end in ("-wal", "-journal")]
-    if path.stat().st_size % page and not any(log.exists() for log in logs):
-        raise DamagedStoreError(hint(path, "its last page is cut"))
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION:
-        raise UsageError(f"{path} is not a store of sweeps: give another file.")
-    if version != SCHEMA_VERSION:
-        raise UsageError(
-            f"{path} has schema version {version}, but this is stemtheory for version"
-            f" {SCHEMA_VERSION}: use the version that wrote it, or give another store."
-        )
+    """Refuse a file that does not hang together."""
     faults = [text for (text,) in connection.execute("PRAGMA quick_check(3)") if text != "ok"]
     if faults:
         raise DamagedStoreError(hint(path, faults[0]))
@@ -132,16 +187,24 @@ def hint(path: Path, fault: str) -> str:
     )
 
 
+def lost(path: Path) -> LostStoreError:
+    """Return what to say of a store whose file no longer has its name."""
+    return LostStoreError(
+        f"{path} was deleted or replaced while its sweep ran, and what was finished went with it:"
+        " leave the file where it is and run the same command again."
+    )
+
+
 def enter_alone(stack: contextlib.ExitStack, path: Path) -> None:
     """Make the folder and take the lock; what cannot be written is bad usage, found at once."""
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is not a file: give another store.")
-    log = path.with_name(path.name + "-wal")
-    if not path.exists() and log.exists() and log.stat().st_size:
-        raise DamagedStoreError(
-            f"{path} is missing, but its log {log.name} is there and was not touched: put the store"
-            " back beside it, or move the log away to start anew."
-        )
+    for log in (path.with_name(path.name + end) for end in ("-wal", "-journal")):
+        if not path.exists() and log.exists() and log.stat().st_size:
+            raise DamagedStoreError(
+                f"{path} is missing, but its log {log.name} is there and was not touched: put the"
+                " store back beside it, or move the log away to start anew."
+            )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         stack.enter_context(sole_writer(path))
@@ -151,6 +214,11 @@ def enter_alone(stack: contextlib.ExitStack, path: Path) -> None:
         raise UsageError(
             f"{path} cannot be written ({error.strerror or error}): give another store."
         ) from error
+    if path.exists() and (names := path.stat().st_nlink) > 1:
+        raise UsageError(
+            f"{path} has {names} names (hard links), and a journal or lock beside one of them is"
+            " not seen beside another: remove the other names, or give a copy."
+        )
 
 
 @contextlib.contextmanager
@@ -166,6 +234,8 @@ def guarded(path: Path) -> Iterator[None]:
                 f"no room is left for {path}; every cell written before is kept: make room and run"
                 " the same command again."
             ) from error
+        if name == "SQLITE_READONLY_DBMOVED":
+            raise lost(path) from error
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
             raise DamagedStoreError(hint(path, text)) from error
         raise StoreError(

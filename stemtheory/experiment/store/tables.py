@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stemtheory.algorithms import load_algorithm
 from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.execute.work import CellResult
-from stemtheory.experiment.store.results import Row
+from stemtheory.experiment.store.results import StoredCell
 from stemtheory.runtime import UsageError, write_file
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def point_records(points: Iterable[Point], results: Mapping[str, CellResult]) ->
     return [_point_record(point, results.get(point.cell.id), options) for point in listed]
 
 
-def cell_records(rows: Iterable[Row]) -> list[Record]:
+def cell_records(rows: Iterable[StoredCell]) -> list[Record]:
     """Return one record per stored cell, with the numbers of every replicate."""
     return [
         {

@@ -109,7 +109,7 @@ def test_epsilon_labels_points_and_changes_no_cell() -> None:
     assert len({p.cell.id for p in found}) == 2
 
 
-def test_pitfall_46_points_that_coincide_after_rounding_share_a_cell() -> None:
+def test_points_that_coincide_after_rounding_share_a_cell() -> None:
     # K = 8 and T = 60 < K^2: every nu is clipped to b = I = 1
     found = expand("[settings]\nK = 8\nT = 60\n[grids.g]\nnu = {from = 0, to = 1, count = 5}\n")
     assert [p.nu for p in found] == [0, 0.25, 0.5, 0.75, 1]
@@ -132,7 +132,7 @@ def test_built_in_sweeps_expand(name: str, mode: str) -> None:
     assert next(points(spec, HOST)).grid == spec.grids[0].name
 
 
-def test_pitfall_45_grids_are_by_count_with_exact_ends() -> None:
+def test_grids_are_by_count_with_exact_ends() -> None:
     assert spread({"from": 0, "to": 1, "count": 11}) == tuple(i / 10 for i in range(11))
     assert 0.1 + 0.2 != 0.3
     assert spread({"from": 0.1, "to": 0.5, "count": 5}) == (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -166,8 +166,8 @@ MISTAKES = {
     "zero where it must be above": ("[grids.g]\nepsilon = [0]\n", 2, "grids.g.epsilon", "above 0"),
     "below the least": ("[settings]\nK = 0\n", 2, "settings.K", "at least 1"),
     "empty grid": ("[grids.g]\nT = 16\nnu = []\n", 3, "grids.g.nu", "empty"),
-    "pitfall 44, nan": ("[grids.g]\nsigma = [0.1, nan]\n", 2, "grids.g.sigma", "finite"),
-    "pitfall 44, inf": ("[settings.dials]\nspectrum = inf\n", 2, "settings.dials.spectrum", "fin"),
+    "nan": ("[grids.g]\nsigma = [0.1, nan]\n", 2, "grids.g.sigma", "finite"),
+    "inf": ("[settings.dials]\nspectrum = inf\n", 2, "settings.dials.spectrum", "fin"),
     "zip of unequal lengths": (
         '[grids.g]\nkind = "zip"\nb = [1, 2, 3]\nI = [1, 2]\n',
         4,

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory import run_sweep, simulate
+from stemtheory import simulate
 from stemtheory.experiment import sweep as front
 from stemtheory.experiment.design.points import Machine, points
 from stemtheory.experiment.store.results import Store
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator import fused
-from tests.experiment.sweeps import content, small
+from tests.experiment.sweeps import content, run, small
 
 TEXT = """
 [settings]
@@ -67,7 +67,7 @@ def test_a_small_cell_is_the_same_cell_on_every_machine() -> None:
 
 @pytest.mark.usefixtures("limit")
 def test_a_sweep_holds_the_numbers_of_the_engine_it_names(tmp_path: Path) -> None:
-    found = run_sweep(small(TEXT), store=tmp_path / "a.sqlite")
+    found = run(small(TEXT), store=tmp_path / "a.sqlite")
     with Store.reading(found.store) as store:
         results = {row.result.id: row.result for row in store.rows()}
     cells = {(p.algorithm, p.cell.T): p.cell for p in found.points}
@@ -89,10 +89,10 @@ def test_the_store_settles_it_for_later_machines(
     for engine in ("array", "fused"):
         path = stores[engine] = tmp_path / f"{engine}.sqlite"
         monkeypatch.setattr(front, "this_machine", lambda e=engine: Machine(e, "numpy"))
-        run_sweep(small(TEXT.replace("[8, 64]", "[8]")), store=path)
+        run(small(TEXT.replace("[8, 64]", "[8]")), store=path)
     monkeypatch.setattr(front, "this_machine", lambda: Machine("array", "numpy"))
     for engine, path in stores.items():
-        found = run_sweep(spec, store=path).points
+        found = run(spec, store=path).points
         wanted = {"array"} if engine == "array" else {"array", "fused"}
         assert {p.cell.run.numerics.engine for p in found} == wanted
     assert content(stores["array"]) != content(stores["fused"])
@@ -104,11 +104,11 @@ def test_a_machine_without_the_compiler_says_so(
 ) -> None:
     path = tmp_path / "a.sqlite"
     monkeypatch.setattr(front, "this_machine", lambda: Machine("fused", "numpy"))
-    run_sweep(small(TEXT.replace("[8, 64]", "[8]")), store=path)
+    run(small(TEXT.replace("[8, 64]", "[8]")), store=path)
     before = content(path)
     monkeypatch.setattr(fused, "missing", lambda: "numba is not installed")
     with pytest.raises(UsageError, match="numba is not installed: install it, or start another"):
-        run_sweep(small(TEXT), store=path)
+        run(small(TEXT), store=path)
     assert content(path) == before
 
 

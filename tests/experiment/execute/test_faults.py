@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from stemtheory.experiment.design.points import Machine, points
-from stemtheory.experiment.execute import executors
+from stemtheory.experiment.execute import executors, workers
 from stemtheory.experiment.execute.drive import drive
 from stemtheory.experiment.execute.executors import open_executor
-from stemtheory.experiment.execute.isolation import run_apart
 from stemtheory.experiment.faults import WorkersLostError
 from stemtheory.experiment.sweep import SweepResult, run_sweep
 from stemtheory.runtime.errors import UsageError
@@ -58,26 +57,46 @@ def by_fault(result: SweepResult) -> dict[str, set[tuple[str, str]]]:
 
 @POSIX
 def test_every_fault_is_its_own_cells_alone(tmp_path: Path) -> None:
-    faults = ["none", "segfault", "raise", "memory", "nan", "kill"]
-    result = run_sweep(faulty(faults), store=tmp_path / "s.sqlite", jobs=2, chunk_seconds=0.01)
+    """With one job, the default; what was done beside it in the same chunk is kept."""
+    faults = ["none", "segfault", "raise", "memory", "nan", "kill", "end", "exit", "base"]
+    spec = faulty(faults, seeds="0")
+    result = run_sweep(spec, store=tmp_path / "s.sqlite", chunk_seconds=1e9)
     found = by_fault(result)
     assert found["none"] == {("ok", "")}
     assert found["nan"] == {("diverged", "")}
     assert found["raise"] == {("failed", "RuntimeError: this cell raises")}
+    assert found["exit"] == {("failed", "SystemExit: the module ends it")}
+    assert found["base"] == {("failed", "Odd: no exception")}
     ((status, reason),) = found["memory"]
     assert (status, reason.split(":")[0]) == ("failed", "out of memory")
-    ((status, reason),) = found["segfault"]
-    assert (status, reason) == (
-        "failed",
-        "its worker was killed twice, the second time by SIGSEGV",
-    )
-    ((status, reason),) = found["kill"]
-    assert "SIGKILL, as the system does when memory runs out" in reason
-    assert result.count("failed") == 8
-    clean = run_sweep(faulty(["none"]), store=tmp_path / "clean.sqlite")
+    twice = "its worker was killed twice, the second time by"
+    assert found["segfault"] == {("failed", f"{twice} SIGSEGV")}
+    short = "SIGKILL, as the system does when memory runs out"
+    assert found["kill"] == {("failed", f"{twice} {short}")}
+    ended = "its worker ended twice, the second time with exit code 7"
+    assert found["end"] == {("failed", ended)}
+    assert result.count("failed") == 7
+
+
+@POSIX
+def test_neighbours_of_a_fatal_cell_are_innocent(tmp_path: Path) -> None:
+    """With two jobs, in other chunks and in its own, before it and behind it."""
+    spec = faulty(["none", "end", "raise"])
+    result = run_sweep(spec, store=tmp_path / "s.sqlite", jobs=2, chunk_seconds=0.01)
+    assert by_fault(result)["none"] == {("ok", "")}
+    assert result.count("failed") == 4
+    run_sweep(faulty(["none"]), store=tmp_path / "clean.sqlite", executor="serial")
     store, alone = content(tmp_path / "s.sqlite"), content(tmp_path / "clean.sqlite")
+    assert len(alone) == 2
     assert {id_: store[id_] for id_ in alone} == alone
-    assert clean.ran == 2
+
+
+def test_no_exception_of_a_cell_ends_a_sweep_in_this_process(tmp_path: Path) -> None:
+    spec = faulty(["none", "exit", "base"])
+    found = by_fault(run_sweep(spec, store=tmp_path / "s.sqlite", executor="serial"))
+    assert found["none"] == {("ok", "")}
+    assert found["exit"] == {("failed", "SystemExit: the module ends it")}
+    assert found["base"] == {("failed", "Odd: no exception")}
 
 
 @POSIX
@@ -102,21 +121,10 @@ def _cells(n: int = 4) -> list[Any]:
     return [point.cell for point in points(small(), machine)][:n]
 
 
-def test_a_pool_whose_workers_never_start_blames_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stemtheory.experiment.execute.isolation._serve", _ends_at_once)
-    with pytest.raises(WorkersLostError, match="__main__"):
-        list(run_apart(_cells(), lambda: False))
-
-
-def _ends_at_once(_connection: Any) -> None:
-    os._exit(3)
-
-
-def test_isolation_ends_between_cells_when_it_is_told_to() -> None:
-    done: list[Any] = []
-    for pair in run_apart(_cells(), lambda: len(done) == 2):
-        done.append(pair)  # noqa: PERF402 - the condition reads it meanwhile
-    assert [result.status for _, result in done] == ["ok", "ok"]
+def test_workers_that_never_start_blame_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "START", "raise SystemExit(3)")
+    with pytest.raises(WorkersLostError, match=r"before it started \(exit code 3\)"):
+        list(drive(_cells(), "processes", 1))
 
 
 @pytest.mark.parametrize("kind", ["serial", "threads"])

@@ -19,13 +19,12 @@ from stemtheory.experiment.fits.exponents import Fit, check_columns
 from stemtheory.experiment.fits.regression import fit_line
 from stemtheory.experiment.fits.targets import COSTS, Target, draws, targets
 from stemtheory.experiment.store import tables
-from stemtheory.experiment.sweep import run_sweep
 from stemtheory.runtime import Floats
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.hitting import resampled_means
 from tests.experiment import planted
 from tests.experiment.planted import judged, lose, outcomes, points_of, spec_of
-from tests.experiment.sweeps import other
+from tests.experiment.sweeps import other, run
 
 X = np.geomspace(1e3, 1e5, 7)
 NONE = np.empty((7, 0))
@@ -236,9 +235,9 @@ def test_a_record_serves_every_epsilon(tmp_path: Any) -> None:
     """One recorded run of STEM at fixed b and I is the same as runs of every length."""
     sizes = "b = 2\nI = 2\nepsilon = [0.3, 0.1]\nT = {}\nrecord = {}"
     text = f'[grids.main]\nproblem = "quadratic"\nx1 = 2\n{sizes}'
-    one = run_sweep(spec_of(text.format(512, 512)), store=tmp_path / "one.sqlite").targets
+    one = run(spec_of(text.format(512, 512)), store=tmp_path / "one.sqlite").targets
     many = spec_of(text.format(list(range(2, 513, 2)), 0))
-    each = run_sweep(many, store=tmp_path / "many.sqlite").targets
+    each = run(many, store=tmp_path / "many.sqlite").targets
     for a, b in zip(one, each, strict=True):
         assert a.status == b.status == "reached"
         # independent noise of 16 replicates: T agrees to a few intervals' widths
@@ -251,7 +250,7 @@ def test_a_record_serves_every_epsilon(tmp_path: Any) -> None:
 def test_the_record_of_steps_that_depend_on_T_is_no_M_of_T(tmp_path: Any) -> None:
     sizes = "b = 2\nI = 2\nx1 = 2\nepsilon = 0.1\nT = 512\nrecord = 64"
     text = f"[algorithms.fedavg]\n[grids.main]\n{sizes}"
-    (found,) = run_sweep(spec_of(text), store=tmp_path / "s.sqlite").targets
+    (found,) = run(spec_of(text), store=tmp_path / "s.sqlite").targets
     assert found.status == "before-record"  # the one point is the end of the run
 
 
@@ -325,7 +324,7 @@ def test_diverged_points_never_enter() -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-def test_pitfall_26_a_value_without_a_logarithm_is_not_estimable(bad: float) -> None:
+def test_a_value_without_a_logarithm_is_not_estimable(bad: float) -> None:
     """No point is quietly dropped: an ok cell that measured 0 spoils the line, and it says so.
 
     The mutant takes logarithms where there are some and fits whatever the memory held elsewhere.
@@ -353,7 +352,7 @@ FEW = {
 
 
 @pytest.mark.parametrize(("grid", "distinct"), FEW.values(), ids=FEW)
-def test_pitfall_27_fewer_than_three_distinct_points_are_no_line(grid: str, distinct: int) -> None:
+def test_fewer_than_three_distinct_points_are_no_line(grid: str, distinct: int) -> None:
     """Least squares alone (mutant) has a slope for points that share one x."""
     spec = spec_of(f"[grids.main]\n{grid}", RATE.replace('x = "rate"', 'x = "T"'))
     every = points_of(spec)
@@ -451,7 +450,7 @@ def test_wrong_fits_are_refused_before_anything_runs(change: tuple[str, str], wo
     with pytest.raises(UsageError, match=word):
         rules(spec_of(CURVE, RATE.replace(*change)))
     with pytest.raises(UsageError, match=word):
-        run_sweep(spec_of(CURVE, RATE.replace(*change)), store="never.sqlite", dry_run=True)
+        run(spec_of(CURVE, RATE.replace(*change)), store="never.sqlite", dry_run=True)
 
 
 UNKNOWN = [
@@ -470,7 +469,7 @@ def test_unknown_columns_are_refused_before_anything_runs(
 ) -> None:
     spec = spec_of(CURVE, RATE.replace(*change))
     with pytest.raises(UsageError, match=word):
-        run_sweep(spec, store=tmp_path / "never.sqlite")
+        run(spec, store=tmp_path / "never.sqlite")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match=word):
         judged(spec, outcomes(points_of(spec), rate_law()))
@@ -495,8 +494,8 @@ def test_a_resumed_sweep_fits_what_the_store_holds(tmp_path: Any) -> None:
     text = TINY.format("[0, 1]", "[32, 64, 128, 256]") + "\nepsilon = [0.3, 0.2]"
     spec = spec_of(text, RATE)
     path = tmp_path / "s.sqlite"
-    first = run_sweep(spec, store=path)
-    again = run_sweep(spec, store=path)
+    first = run(spec, store=path)
+    again = run(spec, store=path)
     assert (first.ran, again.ran) == (8, 0)
     assert [fit.to_dict() for fit in first.fits] == [fit.to_dict() for fit in again.fits]
     document = again.document()
