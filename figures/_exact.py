@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from stemtheory.moments import Moments, moments
 from stemtheory.oracles import Problem, load_problem
+from stemtheory.report import Quantity
 from stemtheory.runtime import Floats
 from stemtheory.schedules import (
     FEDAVG_TRADE_OFF,
@@ -28,31 +29,26 @@ from stemtheory.schedules import (
 )
 from stemtheory.simulator import last_crossing
 
-STEM_COLOUR, FEDAVG_COLOUR, SGD_COLOUR = "#0072B2", "#D55E00", "#009E73"
 TRADE_OFFS = {"stem": STEM_TRADE_OFF, "fedavg": FEDAVG_TRADE_OFF}
 GAP = 0.5
 MOST_STEPS = 4.0**30  # no run is longer
 
+EPSILON = Quantity("epsilon", "$\\epsilon$ (harder to the right)")
+SAMPLES = Quantity("samples", "samples per worker")
+ROUNDS = Quantity("rounds", "communication rounds")
 
-class Costs(NamedTuple):
-    """Runs of increasing length: the epsilon each attains, and what it costs."""
+
+class ExactCosts(NamedTuple):
+    """Runs of increasing length: the epsilon each attains, and what it costs one worker."""
 
     epsilon: Floats
     samples: Floats
     rounds: Floats
-    steps: Floats
+    T: Floats
 
-    def samples_at(self, epsilon: float) -> float:
-        """Return samples per worker to epsilon: the last crossing, interpolated."""
-        return float(last_crossing(self.samples, self.epsilon, epsilon))
-
-    def rounds_at(self, epsilon: float) -> float:
-        """Return rounds to epsilon."""
-        return float(last_crossing(self.rounds, self.epsilon, epsilon))
-
-    def steps_at(self, epsilon: float) -> float:
-        """Return iterations T to epsilon."""
-        return float(last_crossing(self.steps, self.epsilon, epsilon))
+    def at(self, of: str, epsilon: float) -> float:
+        """Return samples, rounds or T to epsilon: the last crossing, interpolated."""
+        return float(last_crossing(getattr(self, of), self.epsilon, epsilon))
 
 
 def quadratic(K: int) -> Problem:
@@ -84,14 +80,14 @@ def _powers_of_two(low: float, high: float) -> list[int]:
     return [2**n for n in range(math.ceil(math.log2(low)), 80) if 2**n <= high]
 
 
-def exact_costs(algorithm: str, K: int, nu: float, lengths: Iterable[int]) -> Costs:
+def exact_costs(algorithm: str, K: int, nu: float, lengths: Iterable[int]) -> ExactCosts:
     """Return the exact costs along the theorem's curve and schedule, one run per length."""
     problem = quadratic(K)
     return _costs([moments(problem, algorithm, T=T, nu=nu) for T in lengths])
 
 
-def _costs(runs: list[Moments]) -> Costs:
-    return Costs(
+def _costs(runs: list[Moments]) -> ExactCosts:
+    return ExactCosts(
         np.array([run.mean_grad_sq for run in runs]),
         np.array([run.counts.samples_per_worker for run in runs]),
         np.array([float(run.counts.rounds) for run in runs]),
@@ -99,7 +95,7 @@ def _costs(runs: list[Moments]) -> Costs:
     )
 
 
-def costs_down_to(algorithm: str, K: int, nu: float, low: float, epsilon: float) -> Costs:
+def costs_down_to(algorithm: str, K: int, nu: float, low: float, epsilon: float) -> ExactCosts:
     """Return the exact costs from a run of ``low`` steps down to below ``epsilon``.
 
     M T/I (STEM) and M sqrt(bKT) (FedAvg) are about 10 and 1 here; that says how long to run.
@@ -110,7 +106,7 @@ def costs_down_to(algorithm: str, K: int, nu: float, low: float, epsilon: float)
     return exact_costs(algorithm, K, nu, whole_lengths(algorithm, K, nu, low, high))
 
 
-def sgd_costs(K: int, epsilon: float) -> Costs:
+def sgd_costs(K: int, epsilon: float) -> ExactCosts:
     """Return the exact costs of minibatch SGD, I = 1 and b = T/(81 K L^2), to below epsilon.
 
     Paper: App: FedAvg.
@@ -135,7 +131,7 @@ def tail_exponent(epsilon: ArrayLike, cost: ArrayLike) -> float:
     return exponent(x[-n:], y[-n:])
 
 
-def crossover(first: Costs, second: Costs, of: str) -> float:
+def crossover(first: ExactCosts, second: ExactCosts, of: str) -> float:
     """Return the epsilon at which two costs (``samples`` or ``rounds``) are equal; NaN if none.
 
     Between the two ends the logarithm of their ratio is interpolated in log epsilon.
@@ -143,17 +139,13 @@ def crossover(first: Costs, second: Costs, of: str) -> float:
     low = max(first.epsilon.min(), second.epsilon.min())
     high = min(first.epsilon.max(), second.epsilon.max())
     grid = np.geomspace(high * 0.999, low * 1.001, 200)
-    ratio = np.array([np.log(_at(first, of, e) / _at(second, of, e)) for e in grid])
+    ratio = np.array([np.log(first.at(of, e) / second.at(of, e)) for e in grid])
     change = np.flatnonzero(np.sign(ratio[:-1]) != np.sign(ratio[1:]))
     if len(change) == 0:
         return math.nan
     i = change[-1]
     share = ratio[i] / (ratio[i] - ratio[i + 1])
     return float(np.exp(np.log(grid[i]) + share * np.log(grid[i + 1] / grid[i])))
-
-
-def _at(costs: Costs, of: str, epsilon: float) -> float:
-    return costs.samples_at(epsilon) if of == "samples" else costs.rounds_at(epsilon)
 
 
 def local_exponents(epsilon: ArrayLike, cost: ArrayLike) -> tuple[Floats, Floats]:

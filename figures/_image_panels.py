@@ -10,6 +10,7 @@ Paper: sec: Experiments.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,28 +18,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from stemtheory.figures._image_table import table
-from stemtheory.figures._images import (
+from stemtheory.figures._image_table import (
     BORROWED,
     FEDAVG,
     NAMES,
-    PAPER_ROW,
-    ROWS,
     SCAFFOLD,
-    SEED,
     STEM,
-    TUNED_ROW,
-    Comparison,
-    Line,
-    compare,
-    difference,
-    lacks,
-    samples_to,
+    ends,
+    finals,
+    view,
 )
-from stemtheory.images import percent, points
-from stemtheory.report import Figure, Progress
+from stemtheory.figures._images import PAPER_ROW, ROWS, SEED, TUNED_ROW, compare, lacks
+from stemtheory.images import SeedMean, percent, points
+from stemtheory.images.over_seeds import over_seeds
+from stemtheory.report import Figure, FigureTable, Panel, Progress, palette
 
-COLOUR = {STEM: "#0072B2", FEDAVG: "#D55E00", SCAFFOLD: "#009E73", BORROWED: "0.15"}
+COLOUR = {STEM: palette.BLUE, FEDAVG: palette.VERMILION, SCAFFOLD: palette.GREEN, BORROWED: "0.15"}
 MARKER = {STEM: "o", FEDAVG: "s", SCAFFOLD: "^", BORROWED: "x"}
 DASH = ("-", (0, (5, 2)))  # first and second I
 DOTS = (0, (1, 1))  # FedAvg on STEM's schedule, at the first I
@@ -50,116 +45,88 @@ ORIGINAL = {
 }
 
 
-def draw(data: Comparison, figure: Canvas) -> None:
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw two rows of three panels."""
+    first = "samples" if data.facts["figure"] == 5 else "rounds"
+    what = ((first, "loss"), ("samples", "accuracy"), ("gradients", "accuracy"))
     grid = figure.subplots(2, 3)
     for r, row in enumerate(ROWS):
-        for c, ax in enumerate(grid[r]):
-            _panel(data, row, c, ax)
+        own = data.where(row=row)
+        for c, (x, y) in enumerate(what):
             letter = "abcdef"[3 * r + c]
             title = f"{letter}  {row[0].upper()}{row[1:]}" if c == 0 else letter
-            ax.set_title(title)
-        _legend(data, row, grid[r][2])
+            _panel(own, grid[r, c], x, y, title)
+        _legend(own, grid[r, 2])
 
 
-def _panel(data: Comparison, row: str, column: int, ax: Axes) -> None:
-    for line in data.lines:
-        if line.row == row:
-            x = _abscissa(data, line, column)
-            _curve(ax, line, x, column, DASH[data.case.local.index(line.I)])
+def _panel(data: FigureTable, ax: Axes, x: str, y: str, title: str) -> None:
+    panel = Panel(ax, data, x, y, log="y" if y == "loss" else "", title=title)
+    local = data.facts["case"].local
+    for (name, I), rows in data.groups("algorithm", "I"):
+        _curve(panel, rows.kept(np.isfinite(rows[y])), name, DASH[local.index(I)])
     ax.set_xlim(left=0)
-    if column == 0:
-        ax.set_yscale("log")
-        ax.set_ylim(top=_highest_loss(data, row))
-        ax.set_ylabel("training loss")
+    if y == "loss":
+        ax.set_ylim(top=_highest_loss(data))
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         low, high = ax.get_ylim()
         shown = "123456789" if high < 6 * low else "25"  # few decades need more marks with numbers
         ax.yaxis.set_minor_formatter(lambda v, _: f"{v:g}" if f"{v:e}"[0] in shown else "")
     else:
-        ax.set_ylabel("test accuracy")
-        ax.set_ylim(*_limits(data, row))
-    ax.set_xlabel(_axis(data, column))
+        ax.set_ylim(*_limits(data))
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
 
 
-def _axis(data: Comparison, column: int) -> str:
-    """Return what lies along x."""
-    if column == 0 and data.figure != 5:
-        return "communication rounds"
-    return "gradient evaluations per worker" if column == 2 else "samples per worker"
-
-
-def _abscissa(data: Comparison, line: Line, column: int) -> Any:
-    history = line.history
-    return {
-        "communication rounds": history.rounds.astype(float),
-        "samples per worker": history.draws,
-        "gradient evaluations per worker": history.gradients,
-    }[_axis(data, column)]
-
-
-def _curve(ax: Axes, line: Line, x: Any, column: int, dash: Any) -> None:
+def _curve(panel: Panel, rows: FigureTable, name: str, dash: Any) -> None:
     """Draw the mean of the seeds that are still finite, and the band between the extremes."""
-    y = line.history.loss if column == 0 else line.history.accuracy
-    seen = np.isfinite(y).any(axis=0)
-    if not seen.any():
+    if not len(rows):
         return
-    x, y = x[seen], y[:, seen]
-    colour, thin = COLOUR[line.name], line.name == BORROWED
-    ax.plot(
-        x,
-        np.nanmean(y, axis=0),
-        color=colour,
+    thin, every = name == BORROWED, max(1, len(rows) // 6)
+    panel.line(
+        rows,
+        color=COLOUR[name],
         linestyle=DOTS if thin and dash == "-" else dash,
         linewidth=1.2 if thin else 1.6,
-        marker=MARKER[line.name],
+        marker=MARKER[name],
         markersize=3.5,
-        markevery=(NAMES.index(line.name) % max(1, len(x) // 6), max(1, len(x) // 6)),
+        markevery=(NAMES.index(name) % every, every),
         zorder=4 if thin else 3,
     )
-    ax.fill_between(
-        x, np.nanmin(y, axis=0), np.nanmax(y, axis=0), color=colour, alpha=0.15, linewidth=0
-    )
+    panel.band(rows, color=COLOUR[name], alpha=0.15)
 
 
-def _limits(data: Comparison, row: str) -> tuple[float, float]:
+def _limits(data: FigureTable) -> tuple[float, float]:
     """Return the accuracy axis: from what the slowest curve has a third of the way on."""
-    found = [
-        line.history.accuracy
-        for line in data.lines
-        if line.row == row and np.isfinite(line.history.accuracy).all()
-    ]
+    found = [rows for _, rows in data.where(lost=0).groups("algorithm", "I")]
     if not found:
         return 0.0, 1.0
-    lowest = min(float(accuracy[:, accuracy.shape[1] // 3].min()) for accuracy in found)
-    highest = max(float(accuracy.max()) for accuracy in found)
+    lowest = min(rows["accuracy_low"][len(rows) // 3] for rows in found)
+    highest = max(rows["accuracy_high"].max() for rows in found)
     return max(0.0, math.floor(10 * lowest - 0.5) / 10), min(1.0, highest + 0.03)
 
 
-def _highest_loss(data: Comparison, row: str) -> float | None:
+def _highest_loss(data: FigureTable) -> float | None:
     """Return the top of the loss axis: what the slowest curve has when it is first looked at.
 
     The common start is far above and would flatten everything else.
     """
-    found = [line.history.loss[:, 1] for line in data.lines if line.row == row]
-    finite = np.concatenate(found)[np.isfinite(np.concatenate(found))]
-    return float(1.1 * finite.max()) if len(finite) else None
+    first = [rows["loss_high"][1] for _, rows in data.groups("algorithm", "I")]
+    finite = [loss for loss in first if math.isfinite(loss)]
+    return 1.1 * max(finite) if finite else None
 
 
-def _legend(data: Comparison, row: str, ax: Axes) -> None:
+def _legend(data: FigureTable, ax: Axes) -> None:
     """Put the step sizes into the legend: they decide."""
+    local = data.facts["case"].local
     for name in NAMES:
-        steps = [data.line(row, name, I).steps for I in data.case.local]
-        same = len(set(steps)) == 1
-        text = f"{name}: {' | '.join(map(_symbols, steps[:1] if same else steps))}"
+        steps = data.where(algorithm=name).distinct("steps")
+        text = f"{name}: {' | '.join(map(_symbols, steps))}"
         style: dict[str, Any] = {"color": COLOUR[name], "marker": MARKER[name], "markersize": 4}
         if name == BORROWED:  # its steps are STEM's
             text, style = name, {**style, "linestyle": DOTS, "linewidth": 1.2}
         ax.plot([], [], label=text, **style)
-    if len(data.case.local) > 1:
-        for dash, I in zip(DASH, data.case.local, strict=True):
+    if len(local) > 1:
+        for dash, I in zip(DASH, local, strict=True):
             ax.plot([], [], color="0.4", linestyle=dash, linewidth=1.2, label=f"$I$ = {I}")
     ax.legend(loc="lower right", fontsize=7)
 
@@ -180,102 +147,104 @@ LENGTH = {
 }
 
 
-def caption(data: Comparison) -> str:
+LENGTH = {
+    "quick": "Quick mode: a small stand-in, some seconds.",
+    "default": "Default mode: packaged data, smaller than the paper's; about two minutes on two"
+    " cores.",
+    "full": "Full mode: the paper's size; hours, and resumable.",
+}
+
+
+def caption(data: FigureTable) -> str:
     """Return settings, deviations, and in numbers what reproduces and what does not."""
-    told = [_settings(data), *_finals(data), *_verdict(data), _deviations(data), _estimated(data)]
+    L, sigma, zeta = data.facts["met"]
+    met = (
+        "Met at the start and after a third of STEM's run, estimates from below, no constants:"
+        f" L {L:.2g}, sigma {sigma:.2g}, zeta {zeta:.2g}."
+    )
+    reached = [_reached(data)] if data.facts["figure"] == 5 else []
+    told = [_settings(data), *_finals(data), _verdict(data), *reached, _deviations(data), met]
     return " ".join(told)
 
 
-def _settings(data: Comparison) -> str:
-    case, (train, test) = data.case, data.per_worker
+def _settings(data: FigureTable) -> str:
+    facts, case = data.facts, data.facts["case"]
     local = " and ".join(str(I) for I in case.local)
     rounds = " and ".join(str(n) for n in case.rounds)
     classes = "all classes" if case.dials["classes"] == 10 else f"{case.dials['classes']} of 10"
     several = f" Solid: I = {case.local[0]}; dashed: I = {case.local[-1]}."
     return (
-        f"The paper's Figure {data.figure} ({ORIGINAL[data.figure]}), here on {data.note}:"
-        f" {case.problem} with {data.dim:,} parameters, K = {case.K} workers with {train} training"
-        f" and {test} test images each, {classes} per worker, b = {case.b}, I = {local}, {rounds}"
-        f" rounds of b I samples (STEM draws as many before the first), {len(case.seeds)} seeds"
-        " (start and minibatches; one partition). Curves: means;"
-        f" bands: lowest to highest seed.{several if len(case.local) > 1 else ''}"
-        f" {LENGTH[data.mode]}"
+        f"The paper's Figure {facts['figure']} ({ORIGINAL[facts['figure']]}), here on"
+        f" {facts['note']}: {case.problem} with {facts['dim']:,} parameters, K = {case.K} workers"
+        f" with {facts['train']} training and {facts['test']} test images each, {classes} per"
+        f" worker, b = {case.b}, I = {local}, {rounds} rounds of b I samples (STEM draws as many"
+        f" before the first), {len(case.seeds)} seeds (start and minibatches; one partition)."
+        f" Curves: means; bands: lowest to highest seed.{several if len(case.local) > 1 else ''}"
+        f" {LENGTH[facts['mode']]}"
     )
 
 
-def _finals(data: Comparison) -> list[str]:
+def _finals(data: FigureTable) -> list[str]:
     """Return the final test accuracies, row by row."""
-    told = []
+    told, local = [], data.facts["case"].local
     for row in ROWS:
-        for I in data.case.local:
-            at = f", I = {I}" if len(data.case.local) > 1 else ""
-            each = "; ".join(_one(data.line(row, name, I)) for name in NAMES)
+        for I in local:
+            at = f", I = {I}" if len(local) > 1 else ""
+            each = "; ".join(_one(data, row, name, I) for name in NAMES)
             told.append(f"Final test accuracy in per cent with {row}{at}: {each}.")
     return told
 
 
-def _one(line: Line) -> str:
-    lost = line.history.lost
-    text = f"{line.name} ({line.steps}) {percent(line.final)}"
-    if lost:
-        first = int(line.history.diverged[line.history.diverged > 0].min())
-        text += f" ({lost} of {len(line.history.diverged)} seeds diverged, first in round {first})"
+def _one(data: FigureTable, row: str, name: str, I: int) -> str:
+    end, found = ends(data, row, name, I), finals(data, row, name, I)
+    text = f"{name} ({end['steps']}) {percent(over_seeds(found))}"
+    if end["lost"]:
+        first = f"first in round {end['first_lost']:.0f}"
+        text += f" ({end['lost']} of {len(found)} seeds diverged, {first})"
     return text
 
 
-def _verdict(data: Comparison) -> list[str]:
-    """Return what reproduces: STEM's lead, where it comes from, and the effect of I."""
-    I = data.case.local[0]
-    stem, tuned = data.line(PAPER_ROW, STEM, I), data.line(TUNED_ROW, STEM, I)
-    rivals = [data.line(PAPER_ROW, name, I) for name in (FEDAVG, SCAFFOLD)]
-    leads = [difference(stem, rival) for rival in rivals]
-    verdict = "reproduced" if all(lead.clear for lead in leads) else "not reproduced"
-    borrowed = difference(stem, data.line(PAPER_ROW, BORROWED, I))
-    on_terms = [difference(tuned, data.line(TUNED_ROW, name, I)) for name in (FEDAVG, SCAFFOLD)]
-    first = (
-        f"STEM ahead of both with the paper's step sizes: {verdict} ({points(leads[0])} over"
-        f" FedAvg, {points(leads[1])} over SCAFFOLD, paired by seed)."
-    )
-    second = (
-        f"Beyond step sizes: STEM against FedAvg on STEM's own schedule {points(borrowed)}; with"
-        f" all three tuned, against FedAvg {points(on_terms[0])}, against SCAFFOLD"
-        f" {points(on_terms[1])}."
-    )
-    told = [first, second]
-    if data.figure == 5:
-        told.append(_reached(data))
-    return told
+def lead(data: FigureTable, row: str, over: str) -> SeedMean:
+    """Return STEM's mean lead in final test accuracy over common seeds, at the first I."""
+    I = data.facts["case"].local[0]
+    return over_seeds(finals(data, row, STEM, I) - finals(data, row, over, I))
 
 
-def _reached(data: Comparison) -> str:
+def _verdict(data: FigureTable) -> str:
+    """Return what reproduces: STEM's lead, and where it comes from."""
+    paper, tuned = (
+        [lead(data, row, name) for name in (FEDAVG, SCAFFOLD)] for row in (PAPER_ROW, TUNED_ROW)
+    )
+    verdict = "reproduced" if all(one.clear for one in paper) else "not reproduced"
+    return (
+        f"STEM ahead of both with the paper's step sizes: {verdict} ({points(paper[0])} over"
+        f" FedAvg, {points(paper[1])} over SCAFFOLD, paired by seed). Beyond step sizes: STEM"
+        f" against FedAvg on STEM's own schedule {points(lead(data, PAPER_ROW, BORROWED))}; with"
+        f" all three tuned, against FedAvg {points(tuned[0])}, against SCAFFOLD {points(tuned[1])}."
+    )
+
+
+def _reached(data: FigureTable) -> str:
     """Return the samples per worker to a given accuracy, small I against large."""
-    target = data.case.target
+    case = data.facts["case"]
     told = []
     for row in ROWS:
         each = []
         for name in NAMES:
-            found = [samples_to(data.line(row, name, I), target) for I in data.case.local]
+            found = [ends(data, row, name, I)["samples_to_target"] for I in case.local]
             shown = [f"{n:,.0f}" if math.isfinite(n) else "not reached" for n in found]
             each.append(f"{name} {' against '.join(shown)}")
         told.append(f"with {row} {'; '.join(each)}")
     return (
-        f"Samples per worker until {100 * target:.0f} per cent (median of the seeds), I ="
-        f" {data.case.local[0]} against {data.case.local[1]}: {'. '.join(told)}."
+        f"Samples per worker until {100 * case.target:.0f} per cent (median of the seeds), I ="
+        f" {case.local[0]} against {case.local[1]}: {'. '.join(told)}."
     )
 
 
-def _estimated(data: Comparison) -> str:
-    met = data.met
-    return (
-        "Met at the start and after a third of STEM's run, estimates from below, no constants:"
-        f" L {met.L:.2g}, sigma {met.sigma:.2g}, zeta {met.zeta:.2g}."
-    )
-
-
-def _deviations(data: Comparison) -> str:
+def _deviations(data: FigureTable) -> str:
     widths = (
         "layer widths are an assumption, since the paper gives none"
-        if data.case.problem == "cnn"
+        if data.facts["case"].problem == "cnn"
         else "a network with one hidden layer in the place of the paper's convolutions"
     )
     return (
@@ -287,21 +256,21 @@ def _deviations(data: Comparison) -> str:
     )
 
 
-def entry(figure: int, summary: str) -> Figure[Comparison]:
+def entry(figure: int, summary: str) -> Figure:
     """Return the catalogue entry of one of the four figures."""
 
-    def prepare(mode: str, progress: Progress) -> Comparison:
+    def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
         return compare(figure, mode, progress)
 
     return Figure(
         name=f"paper_figure{figure}",
         summary=summary,
-        prepare=prepare,
+        table=table,
         draw=draw,
         caption=caption,
         size=(11.0, 6.2),
         seed=SEED,
         lacks=lambda mode: lacks(figure, mode),
         report_mode="default",
-        table=table,
+        view=view,
     )

@@ -14,26 +14,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from stemtheory.figures._image_table import (
+    BORROWED,
+    FEDAVG,
+    SCAFFOLD,
+    STEM,
+    ImageCase,
+    Trained,
+    table_of,
+)
 from stemtheory.images import (
     History,
     ImageProblem,
     PerEpoch,
-    SeedMean,
     Training,
     available,
     missing,
     train,
 )
-from stemtheory.images.over_seeds import over_seeds
 from stemtheory.images.training import estimates
-from stemtheory.oracles import Constants, load_problem
-from stemtheory.report import Progress, writable_folder
+from stemtheory.oracles import load_problem
+from stemtheory.report import FigureTable, Progress, writable_folder
 from stemtheory.runtime import UsageError, numpy_backend
 from stemtheory.schedules import Constant, Schedule
 
@@ -42,84 +48,9 @@ TUNING_SEED = 1000
 LARGE = 64  # a minibatch of this size is large, in the paper's words
 RESULTS = Path("results")  # where --full keeps its checkpoints
 
-STEM, FEDAVG, SCAFFOLD, BORROWED = "STEM", "FedAvg", "SCAFFOLD", "FedAvg, STEM's schedule"
-NAMES = (STEM, FEDAVG, SCAFFOLD, BORROWED)
 ALGORITHM = {STEM: "stem", FEDAVG: "fedavg", SCAFFOLD: "scaffold", BORROWED: "fedavg"}
 PAPER_ROW, TUNED_ROW = "the paper's step sizes", "tuned step sizes"
 ROWS = (PAPER_ROW, TUNED_ROW)
-
-
-class Case(NamedTuple):
-    """One figure in one mode: the problem, b, the local steps I compared, and rounds for each."""
-
-    problem: str
-    dials: dict[str, Any]
-    K: int
-    b: int
-    local: tuple[int, ...]
-    rounds: tuple[int, ...]
-    every: int
-    seeds: tuple[int, ...]
-    target: float
-
-
-class Line(NamedTuple):
-    """One curve: an algorithm with its step sizes at one I, in one row."""
-
-    row: str
-    name: str
-    I: int
-    schedule: Schedule
-    history: History
-
-    @property
-    def steps(self) -> str:
-        """The step size in a few words."""
-        p = self.schedule.parameters()
-        if self.name in (STEM, BORROWED):
-            return f"kappa {p['kappa']:g}, cbar {p['cbar']:g}"
-        return f"step {self.schedule.eta(1.0):g}"
-
-    @property
-    def final(self) -> SeedMean:
-        """Mean final test accuracy of the seeds that did not diverge, and its standard error."""
-        return over_seeds(self.history.accuracy[:, -1])
-
-    @property
-    def final_loss(self) -> SeedMean:
-        """Mean final training loss likewise."""
-        return over_seeds(self.history.loss[:, -1])
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All curves of one figure."""
-
-    figure: int
-    mode: str
-    case: Case
-    note: str
-    per_worker: tuple[int, int]
-    dim: int
-    lines: tuple[Line, ...]
-    met: Constants
-
-    def line(self, row: str, name: str, I: int | None = None) -> Line:
-        """Return the curve of an algorithm in a row, at the first I unless given."""
-        at = self.case.local[0] if I is None else I
-        return next(x for x in self.lines if (x.row, x.name, x.I) == (row, name, at))
-
-
-def difference(one: Line, other: Line) -> SeedMean:
-    """Return the mean difference of final test accuracies over common seeds, and its error."""
-    return over_seeds(one.history.accuracy[:, -1] - other.history.accuracy[:, -1])
-
-
-def samples_to(line: Line, target: float) -> float:
-    """Return the median over seeds of the draws per worker until a test accuracy; inf if never."""
-    reached = line.history.accuracy >= target
-    first = [float(line.history.draws[row.argmax()]) if row.any() else math.inf for row in reached]
-    return float(np.median(first))
 
 
 # -- settings
@@ -128,7 +59,7 @@ CLASSES = {2: 10, 3: 10, 4: 5, 5: 5}
 PAPER_I = {2: (61,), 3: (7,), 4: (61,), 5: (67, 536)}
 
 
-def case_of(figure: int, mode: str) -> Case:
+def case_of(figure: int, mode: str) -> ImageCase:
     """Return the settings of one figure in one mode, on the best data that is there.
 
     Raises
@@ -140,18 +71,18 @@ def case_of(figure: int, mode: str) -> Case:
     return {"quick": _quick, "default": _default, "full": _full}[mode](figure, b, classes)
 
 
-def _quick(figure: int, b: int, classes: int) -> Case:
+def _quick(figure: int, b: int, classes: int) -> ImageCase:
     local = (16, 128) if figure == 5 else (130 // b,)
     rounds = (32, 4) if figure == 5 else (30,)
     dials = {"data": "digits", "hidden": 16, "train": 130, "test": 40, "classes": classes}
-    return Case("tanh_network", dials, 10, b, local, rounds, 2, (0, 1, 2), 0.9)
+    return ImageCase("tanh_network", dials, 10, b, local, rounds, 2, (0, 1, 2), 0.9)
 
 
-def _default(figure: int, b: int, classes: int) -> Case:
+def _default(figure: int, b: int, classes: int) -> ImageCase:
     dials: dict[str, Any]
     if figure == 5:
         dials = {"data": "mnist-5k", "shrink": 2, "layers": "small", "classes": classes}
-        return Case("cnn", dials, 10, b, (50, 400), (32, 4), 2, (0, 1, 2), 0.9)
+        return ImageCase("cnn", dials, 10, b, (50, 400), (32, 4), 2, (0, 1, 2), 0.9)
     if available("fashion-mnist"):
         dials = {
             "data": "fashion-mnist",
@@ -160,12 +91,12 @@ def _default(figure: int, b: int, classes: int) -> Case:
             "classes": classes,
         }
         dials |= {"train": 490, "test": 90}
-        return Case("tanh_network", dials, 100, b, (490 // b,), (30,), 3, (0, 1, 2), 0.8)
+        return ImageCase("tanh_network", dials, 100, b, (490 // b,), (30,), 3, (0, 1, 2), 0.8)
     dials = {"data": "mnist-5k", "shrink": 2, "hidden": 32, "classes": classes}
-    return Case("tanh_network", dials, 10, b, (400 // b,), (30,), 3, (0, 1, 2), 0.8)
+    return ImageCase("tanh_network", dials, 10, b, (400 // b,), (30,), 3, (0, 1, 2), 0.8)
 
 
-def _full(figure: int, b: int, classes: int) -> Case:
+def _full(figure: int, b: int, classes: int) -> ImageCase:
     wanted = ("mnist", "fashion-mnist") if figure == 5 else ("cifar10", "fashion-mnist")
     data = next((name for name in wanted if available(name)), None)
     if data is None:
@@ -177,7 +108,7 @@ def _full(figure: int, b: int, classes: int) -> Case:
     dials: dict[str, Any] = {"data": data, "layers": "cifar" if data == "cifar10" else "mnist"}
     dials |= {"shrink": 1, "train": train, "test": test, "classes": classes}
     rounds = (64, 8) if figure == 5 else (60,)
-    return Case("cnn", dials, 100, b, PAPER_I[figure], rounds, 4, (0, 1, 2), 0.75)
+    return ImageCase("cnn", dials, 100, b, PAPER_I[figure], rounds, 4, (0, 1, 2), 0.75)
 
 
 def lacks(figure: int, mode: str) -> str | None:
@@ -188,7 +119,7 @@ def lacks(figure: int, mode: str) -> str | None:
         return str(error)
 
 
-def problem_of(case: Case) -> ImageProblem:
+def problem_of(case: ImageCase) -> ImageProblem:
     """Return the problem of a case, in float32."""
     made = load_problem(case.problem, K=case.K, **case.dials)
     assert isinstance(made, ImageProblem)
@@ -211,7 +142,7 @@ def top_kappa(b: int) -> float:
     return 0.5 if b >= LARGE else 0.1
 
 
-class Tuned(NamedTuple):
+class ImageSteps(NamedTuple):
     """Step sizes of one row."""
 
     stem: PerEpoch
@@ -222,7 +153,7 @@ class Tuned(NamedTuple):
 Try = Callable[[str, Schedule], float]
 
 
-def tune(case: Case, attempt: Try, epoch: int) -> dict[str, Tuned]:
+def tune(case: ImageCase, attempt: Try, epoch: int) -> dict[str, ImageSteps]:
     """Return the step sizes of both rows; ``attempt`` returns the loss of a short run."""
     top, rate = top_kappa(case.b), paper_rate(case.b)
 
@@ -238,7 +169,7 @@ def tune(case: Case, attempt: Try, epoch: int) -> dict[str, Tuned]:
         for name in ("fedavg", "scaffold")
     )
     stem = paper if kappa == top else best_cbar(kappa)
-    return {PAPER_ROW: Tuned(paper, rate, rate), TUNED_ROW: Tuned(stem, fedavg, scaffold)}
+    return {PAPER_ROW: ImageSteps(paper, rate, rate), TUNED_ROW: ImageSteps(stem, fedavg, scaffold)}
 
 
 def climb(loss: Callable[[float], float], first: tuple[float, ...]) -> float:
@@ -263,7 +194,7 @@ def least(losses: dict[float, float]) -> float:
     return min(losses, key=lambda key: losses[key] if math.isfinite(losses[key]) else math.inf)
 
 
-def schedules(tuned: Tuned) -> dict[str, Schedule]:
+def schedules(tuned: ImageSteps) -> dict[str, Schedule]:
     """Return the schedule of every curve of a row."""
     return {
         STEM: tuned.stem,
@@ -276,45 +207,42 @@ def schedules(tuned: Tuned) -> dict[str, Schedule]:
 # -- runs
 
 
-@lru_cache(maxsize=8)
-def compare(figure: int, mode: str, progress: Progress) -> Comparison:
+def compare(figure: int, mode: str, progress: Progress) -> FigureTable:
     """Return all curves of one figure, run now; ``full`` resumes from its checkpoints."""
     case = case_of(figure, mode)
     problem = problem_of(case)
     epoch = max(1, problem.size // case.b)
     folder = writable_folder(RESULTS / f"paper_figure{figure}") if mode == "full" else None
-    lines: list[Line] = []
+    curves: list[Trained] = []
     for I, rounds in zip(case.local, case.rounds, strict=True):
         run = _Runner(case, problem, I, rounds, folder, progress)
         progress(f"paper_figure{figure}: tuning step sizes at I = {I}")
         for row, tuned in tune(case, run.attempt, epoch).items():
             for name, schedule in schedules(tuned).items():
                 progress(f"paper_figure{figure}: {name} at I = {I}, {row}")
-                lines.append(Line(row, name, I, schedule, run.whole(ALGORITHM[name], schedule)))
-    return Comparison(
-        figure,
-        mode,
-        case,
-        problem.note,
-        (problem.size, int(problem.test_labels.shape[1])),
-        problem.dim,
-        tuple(lines),
-        _met(problem, case, next(line for line in lines if line.name == STEM), progress),
-    )
+                curves.append(Trained(row, name, I, schedule, run.whole(ALGORITHM[name], schedule)))
+    met = constants_met(problem, case, curves[0], progress)
+    images = {"note": problem.note, "train": problem.size, "test": problem.test_labels.shape[1]}
+    facts = {"figure": figure, "mode": mode, "dim": problem.dim, "met": met, **images}
+    return table_of(curves, case, **facts)
 
 
-def _met(problem: ImageProblem, case: Case, line: Line, progress: Progress) -> Constants:
+def constants_met(
+    problem: ImageProblem, case: ImageCase, stem: Trained, progress: Progress
+) -> tuple[float, float, float]:
     """Return the larger L, sigma and zeta of two: at the start, and after a third of STEM's run."""
     progress("estimating L, sigma and zeta along a run of STEM: minutes, for a large network")
     rounds = max(1, case.rounds[0] // 3)
-    return estimates(problem, Training("stem", line.schedule, rounds, line.I, case.b), points=1)
+    run = Training("stem", stem.schedule, rounds, stem.I, case.b)
+    found = estimates(problem, run, points=1)
+    return found.L, found.sigma, found.zeta
 
 
 @dataclass(frozen=True)
 class _Runner:
     """Runs one algorithm after the other on the same problem; what rows share is run once."""
 
-    case: Case
+    case: ImageCase
     problem: ImageProblem
     I: int
     rounds: int

@@ -10,8 +10,9 @@ Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg, Table: Comparison.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,11 +20,11 @@ from matplotlib.figure import Figure as Canvas
 
 from stemtheory.bounds import invert
 from stemtheory.figures._exact import (
-    FEDAVG_COLOUR,
+    EPSILON,
     GAP,
-    SGD_COLOUR,
-    STEM_COLOUR,
-    Costs,
+    ROUNDS,
+    SAMPLES,
+    ExactCosts,
     costs_down_to,
     crossover,
     exact_costs,
@@ -31,8 +32,8 @@ from stemtheory.figures._exact import (
     quadratic,
     sgd_costs,
 )
-from stemtheory.report import Figure, Progress
-from stemtheory.simulator import simulate
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
+from stemtheory.simulator import last_crossing, simulate
 
 K = 4
 SEED = 0
@@ -41,6 +42,7 @@ LOWEST = 1e-8
 SHORTEST = 2.0**6
 FITTED = 2e-3  # exponents are fitted at and below it: where T >= 4096
 BOUND_GRID = np.geomspace(3e-2, LOWEST, 25)
+BOUNDS = {"stem": "stem-intermediate", "fedavg": "fedavg-theorem", "sgd": "minibatch-sgd"}
 REPLICATES = {"quick": 32, "default": 64, "full": 256}
 # (algorithm, nu, T) of the runs on top; the T are those at which I is whole
 RUNS = (
@@ -49,74 +51,44 @@ RUNS = (
     *(("fedavg", 0.0, T) for T in (1024, 4096, 16384)),
     *(("fedavg", 1.0, 64 * I**4) for I in (2, 3, 4)),
 )
+COLUMNS = (
+    *(Quantity(name) for name in ("kind", "algorithm", "nu", "T")),
+    EPSILON._replace(label="$\\epsilon$ (average squared gradient norm; harder to the right)"),
+    SAMPLES,
+    ROUNDS,
+    *(Quantity(name) for name in ("epsilon_stderr", "epsilon_exact")),
+)
 
 
-class Line(NamedTuple):
-    """One exact curve and its bound, inverted: ``name`` is stem, fedavg or sgd."""
-
-    name: str
-    nu: float
-    exact: Costs
-    bound: Costs
-
-    def exponents(self) -> tuple[float, float]:
-        """Return the exponents of samples and rounds in epsilon."""
-        fitted = self.exact.epsilon <= FITTED
-        at = self.exact.epsilon[fitted]
-        return exponent(at, self.exact.samples[fitted]), exponent(at, self.exact.rounds[fitted])
-
-
-class Run(NamedTuple):
-    """A Monte-Carlo run: what it attained, its standard error, and the exact value."""
-
-    name: str
-    nu: float
-    epsilon: float
-    error: float
-    exact: float
-    samples: float
-    rounds: float
-
-
-@dataclass(frozen=True)
-class Complexity:
-    """The curves, the runs on top, and where STEM and FedAvg cost the same."""
-
-    lines: tuple[Line, ...]
-    runs: tuple[Run, ...]
-    replicates: int
-    samples_crossing: float
-    rounds_crossing: float
-
-
-def prepare(mode: str, progress: Progress) -> Complexity:
-    """Return the curves by exact moments, their bounds, and the runs."""
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
+    """Return the exact curves, their bounds, the runs, and where STEM and FedAvg cost the same."""
     progress("exact moments along the trade-off curves")
-    lines = exact_lines()
+    curves = exact_curves()
+    parts = [part("exact", *key, costs) for key, costs in curves.items()]
+    parts += [part("bound", *key, bound_costs(*key)) for key in curves]
     progress("simulating a few lengths of run")
-    by_name = {(line.name, line.nu): line.exact for line in lines}
-    runs = tuple(measured(*run, REPLICATES[mode]) for run in RUNS)
-    pair = by_name["stem", 0.0], by_name["fedavg", 0.0]
-    return Complexity(
-        lines, runs, REPLICATES[mode], crossover(*pair, "samples"), crossover(*pair, "rounds")
-    )
+    parts += [measured(*run, REPLICATES[mode]) for run in RUNS]
+    parts += crossings(curves["stem", 0.0], curves["fedavg", 0.0])
+    return FigureTable.of(COLUMNS, parts, replicates=REPLICATES[mode])
 
 
-def exact_lines() -> tuple[Line, ...]:
-    """Return every curve with its bound."""
-    lines = []
-    for name, bound in (("stem", "stem-intermediate"), ("fedavg", "fedavg-theorem")):
-        for nu in NUS:
-            exact = costs_down_to(name, K, nu, SHORTEST, LOWEST)
-            lines.append(Line(name, nu, exact, bound_costs(bound, nu)))
-    lines.append(Line("sgd", 0.0, sgd_costs(K, LOWEST), bound_costs("minibatch-sgd", 0.0)))
-    return tuple(lines)
+def exact_curves() -> dict[tuple[str, float], ExactCosts]:
+    """Return the exact costs of every algorithm and nu."""
+    pairs = [(name, nu) for name in ("stem", "fedavg") for nu in NUS]
+    curves = {(name, nu): costs_down_to(name, K, nu, SHORTEST, LOWEST) for name, nu in pairs}
+    return curves | {("sgd", 0.0): sgd_costs(K, LOWEST)}
 
 
-def bound_costs(name: str, nu: float) -> Costs:
-    """Return the costs at which bound ``name`` reaches each epsilon."""
+def part(kind: str, algorithm: str, nu: float, costs: ExactCosts) -> dict[str, Any]:
+    """Return the rows of one curve."""
+    return {"kind": kind, "algorithm": algorithm, "nu": nu, **costs._asdict()}
+
+
+def bound_costs(algorithm: str, nu: float) -> ExactCosts:
+    """Return the costs at which the bound of an algorithm reaches each epsilon."""
+    name = BOUNDS[algorithm]
     found = [invert(name, e, K=K, L=1.0, sigma=1.0, zeta=0.0, gap=GAP, nu=nu) for e in BOUND_GRID]
-    return Costs(
+    return ExactCosts(
         BOUND_GRID,
         np.array([inversion.samples_per_worker for inversion in found]),
         np.array([float(inversion.rounds) for inversion in found]),
@@ -124,19 +96,34 @@ def bound_costs(name: str, nu: float) -> Costs:
     )
 
 
-def measured(name: str, nu: float, T: int, replicates: int) -> Run:
-    """Return one Monte-Carlo run with the exact value beside it."""
-    trace = simulate(quadratic(K), name, T=T, nu=nu, replicates=replicates, seed=SEED)
-    exact = float(exact_costs(name, K, nu, [T]).epsilon[0])
-    error = float(trace.grad_sq.std(ddof=1)) / math.sqrt(replicates)
-    counts, mean = trace.counts, float(trace.grad_sq.mean())
-    return Run(name, nu, mean, error, exact, counts.samples_per_worker, float(counts.rounds))
+def measured(algorithm: str, nu: float, T: int, replicates: int) -> dict[str, Any]:
+    """Return one Monte-Carlo run: what it attained with standard error, and the exact value."""
+    trace = simulate(quadratic(K), algorithm, T=T, nu=nu, replicates=replicates, seed=SEED)
+    exact = exact_costs(algorithm, K, nu, [T]).epsilon
+    costs = ExactCosts(
+        np.array([trace.grad_sq.mean()]),
+        np.array([trace.counts.samples_per_worker]),
+        np.array([float(trace.counts.rounds)]),
+        np.array([float(T)]),
+    )
+    error = trace.grad_sq.std(ddof=1) / math.sqrt(replicates)
+    own = part("simulated", algorithm, nu, costs)
+    return {**own, "epsilon_stderr": error, "epsilon_exact": exact}
+
+
+def crossings(stem: ExactCosts, fedavg: ExactCosts) -> Iterator[dict[str, Any]]:
+    """Yield the epsilon at which STEM and FedAvg cost the same in samples and in rounds, if any."""
+    for of in ("samples", "rounds"):
+        epsilon = crossover(stem, fedavg, of)
+        if math.isfinite(epsilon):
+            at = {"kind": f"equal {of}", "algorithm": "stem", "nu": 0.0, "epsilon": epsilon}
+            yield {**at, of: stem.at(of, epsilon)}
 
 
 STYLES: dict[str, tuple[str, str, str]] = {
-    "stem": ("STEM", STEM_COLOUR, "o"),
-    "fedavg": ("FedAvg", FEDAVG_COLOUR, "s"),
-    "sgd": ("minibatch SGD", SGD_COLOUR, ""),
+    "stem": ("STEM", palette.BLUE, "o"),
+    "fedavg": ("FedAvg", palette.VERMILION, "s"),
+    "sgd": ("minibatch SGD", palette.GREEN, ""),
 }
 # where the slopes stand in each panel, in points from the curve at epsilon = 1e-7
 SLOPES = {
@@ -145,74 +132,45 @@ SLOPES = {
 }
 
 
-def draw(data: Complexity, figure: Canvas) -> None:
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw samples and rounds against epsilon."""
     left, right = figure.subplots(1, 2)
-    _draw_costs(data, left, "samples", data.samples_crossing)
-    _draw_costs(data, right, "rounds", data.rounds_crossing)
+    _draw_costs(data, left, "samples", title=f"a  Samples to $\\epsilon$, $K$ = {K} workers")
+    _draw_costs(data, right, "rounds", title="b  Rounds to $\\epsilon$")
     left.set_ylim(1e1, 1e18)
     right.set_ylim(1e1, 1e14)
-    left.set_ylabel("samples per worker")
-    left.set_title(f"a  Samples to $\\epsilon$, $K$ = {K} workers")
-    right.set_ylabel("communication rounds")
-    right.set_title("b  Rounds to $\\epsilon$")
     left.legend(loc="upper left")
 
 
-def _draw_costs(data: Complexity, ax: Axes, of: str, crossing: float) -> None:
-    ax.set(xscale="log", yscale="log", xlim=(3e-2, LOWEST))
-    for line in data.lines:
-        label, colour, _ = STYLES[line.name]
-        first = line.nu == 0
-        cost = getattr(line.exact, of)
-        style = "--" if line.name == "sgd" else "-"
-        ax.plot(
-            line.exact.epsilon,
-            cost,
-            color=colour,
-            linestyle=style,
-            label=f"{label}, exact" if first else None,
-        )
-        if line.nu == 0:
-            bound = getattr(line.bound, of)
-            ax.plot(line.bound.epsilon, bound, color=colour, linestyle=":", linewidth=1.3)
-    for run in data.runs:
-        _, colour, marker = STYLES[run.name]
-        filled = colour if run.nu == 0 else "white"
-        ax.plot(run.epsilon, getattr(run, of), marker, color=colour, markerfacecolor=filled)
-    ax.plot([], [], ":", color="0.3", linewidth=1.3, label="bound, inverted")
-    ax.plot([], [], "o", color="0.3", label="simulated, $\\nu$ = 0")
-    ax.plot([], [], "o", color="0.3", markerfacecolor="white", label="simulated, $\\nu$ = 1")
-    _write_slopes(data, ax, of)
-    if math.isfinite(crossing):
-        _mark_crossing(data, ax, of, crossing)
-    ax.set_xlabel("$\\epsilon$ (average squared gradient norm; harder to the right)")
-
-
-def _write_slopes(data: Complexity, ax: Axes, of: str) -> None:
+def _draw_costs(data: FigureTable, ax: Axes, of: str, title: str) -> None:
+    panel = Panel(ax, data, "epsilon", of, xlim=(3e-2, LOWEST), title=title)
+    for (name, nu), rows in data.where(kind="exact").groups("algorithm", "nu"):
+        label, colour, _ = STYLES[name]
+        line = "--" if name == "sgd" else "-"
+        panel.line(rows, color=colour, ls=line, label=None if nu else f"{label}, exact")
+    for (name,), rows in data.where(kind="bound", nu=0.0).groups("algorithm"):
+        panel.line(rows, color=STYLES[name][1], linestyle=":", linewidth=1.3)
+    for (name, nu), rows in data.where(kind="simulated").groups("algorithm", "nu"):
+        _, colour, marker = STYLES[name]
+        panel.marks(rows, marker=marker, color=colour, mfc="white" if nu else colour)
+    panel.key("bound, inverted", ":", linewidth=1.3)
+    panel.key("simulated, $\\nu$ = 0", "o")
+    panel.key("simulated, $\\nu$ = 1", "o", markerfacecolor="white")
     for name, (power, label, offset) in SLOPES[of].items():
-        exact = next(line.exact for line in data.lines if line.name == name)
-        cost = exact.samples_at(1e-7) if of == "samples" else exact.rounds_at(1e-7)
-        ax.annotate(
-            f"{label}: $\\epsilon^{{{power}}}$",
-            (1e-7, cost),
-            xytext=offset,
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            color=STYLES[name][1],
-        )
+        exact = data.where(kind="exact", algorithm=name, nu=0.0)
+        at = 1e-7, float(last_crossing(exact[of], exact["epsilon"], 1e-7))
+        look: dict[str, Any] = {"ha": "center", "va": "center", "color": STYLES[name][1]}
+        panel.note(f"{label}: $\\epsilon^{{{power}}}$", at, offset, **look)
+    for row in data.where(kind=f"equal {of}").records():
+        _mark_crossing(panel, row["epsilon"], row[of])
 
 
-def _mark_crossing(data: Complexity, ax: Axes, of: str, epsilon: float) -> None:
-    exact = next(line.exact for line in data.lines if (line.name, line.nu) == ("stem", 0.0))
-    cost = exact.samples_at(epsilon) if of == "samples" else exact.rounds_at(epsilon)
-    ax.plot(epsilon, cost, "D", color="black", markersize=5, zorder=4)
-    ax.annotate(
+def _mark_crossing(panel: Panel, epsilon: float, cost: float) -> None:
+    panel.ax.plot(epsilon, cost, "D", color="black", markersize=5, zorder=4)
+    panel.note(
         f"STEM takes fewer\nbelow $\\epsilon$ = {power_of_ten(epsilon)}",
         (epsilon, cost),
-        xytext=(34, -26),
-        textcoords="offset points",
+        (34, -26),
         fontsize=8,
         arrowprops={"arrowstyle": "-", "linewidth": 0.8, "color": "0.3"},
     )
@@ -224,10 +182,12 @@ def power_of_ten(value: float) -> str:
     return f"${value / 10.0**power:.1f} \\times 10^{{{power}}}$"
 
 
-def caption(data: Complexity) -> str:
+def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
-    spread = max(abs(run.epsilon / run.exact - 1) for run in data.runs)
-    score = max(abs(run.epsilon - run.exact) / run.error for run in data.runs)
+    runs = data.where(kind="simulated")
+    epsilon, exact = runs["epsilon"], runs["epsilon_exact"]
+    spread = abs(epsilon / exact - 1).max()
+    score = (abs(epsilon - exact) / runs["epsilon_stderr"]).max()
     return (
         f"Samples per worker (a) and rounds (b) until E||grad f(xbar_a)||^2 is at most epsilon, for"
         f" K = {K} workers on a quadratic (h = L = sigma = 1, additive noise, gap 1/2, zeta = 0),"
@@ -236,9 +196,9 @@ def caption(data: Complexity) -> str:
         f" coincide. Exponents fitted below epsilon = {FITTED:g}: {_exponents(data)}. Dotted: the"
         " bound at nu = 0 inverted, for STEM the proof's inequality before its logarithmic step,"
         " for the others the FedAvg theorem with explicit constants. Marks: simulations"
-        f" ({data.replicates} replicates), within {100 * spread:.1f} % of the exact values and"
-        f" {score:.1f} standard errors. Diamonds: at nu = 0, STEM uses fewer samples than FedAvg"
-        f" only {_below(data.samples_crossing)}, and fewer rounds {_below(data.rounds_crossing)}."
+        f" ({data.facts['replicates']} replicates), within {100 * spread:.1f} % of the exact values"
+        f" and {score:.1f} standard errors. Diamonds: at nu = 0, STEM uses fewer samples than"
+        f" FedAvg only {_below(data, 'samples')}, and fewer rounds {_below(data, 'rounds')}."
         " Minibatch SGD (I = 1, b = T/(81 K L^2), the paper's own"
         " remark) also needs rounds of order 1/epsilon: FedAvg's eps^(-3/2) belongs to its curve."
         " Not claimed: that the exponents are the algorithms' best (the schedules prescribe them;"
@@ -247,25 +207,26 @@ def caption(data: Complexity) -> str:
     )
 
 
-def _below(crossing: float) -> str:
-    return f"below epsilon = {crossing:.1e}" if math.isfinite(crossing) else "nowhere in the range"
+def _below(data: FigureTable, of: str) -> str:
+    at = data.where(kind=f"equal {of}")["epsilon"]
+    return f"below epsilon = {at[0]:.1e}" if len(at) else "nowhere in the range"
 
 
-def _exponents(data: Complexity) -> str:
+def exponents(rows: FigureTable) -> tuple[float, float]:
+    """Return the exponents of samples and rounds in epsilon, fitted at and below FITTED."""
+    fitted = rows.kept(rows["epsilon"] <= FITTED)
+    at = fitted["epsilon"]
+    return exponent(at, fitted["samples"]), exponent(at, fitted["rounds"])
+
+
+def _exponents(data: FigureTable) -> str:
     texts = []
-    for line in data.lines:
-        samples, rounds = line.exponents()
-        nu = "" if line.name == "sgd" else f" nu = {line.nu:g}"
-        texts.append(f"{STYLES[line.name][0]}{nu} {samples:.4f} and {rounds:.4f}")
+    for (name, nu), rows in data.where(kind="exact").groups("algorithm", "nu"):
+        samples, rounds = exponents(rows)
+        place = "" if name == "sgd" else f" nu = {nu:g}"
+        texts.append(f"{STYLES[name][0]}{place} {samples:.4f} and {rounds:.4f}")
     return "; ".join(texts) + " (samples and rounds)"
 
 
-ENTRY = Figure(
-    name="complexity",
-    summary="samples and rounds against epsilon: exact moments, inverted bounds, simulations",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
-    size=(10.4, 4.4),
-    seed=SEED,
-)
+SUMMARY = "samples and rounds against epsilon: exact moments, inverted bounds, simulations"
+ENTRY = Figure("complexity", SUMMARY, table, draw, caption, size=(10.4, 4.4), seed=SEED)

@@ -10,26 +10,20 @@ Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg, Ass: Unbiased_Var_Grad.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.figures._exact import (
-    FEDAVG_COLOUR,
-    STEM_COLOUR,
-    exponent,
-    local_exponents,
-    tail_exponent,
-)
+from stemtheory.figures._exact import EPSILON, ROUNDS, exponent, local_exponents, tail_exponent
 from stemtheory.moments import LINEARISED, LinearModel, Recursion, steps_to
 from stemtheory.moments.linear_model import linear_model
 from stemtheory.oracles import Problem, load_problem
-from stemtheory.report import Figure, Progress
-from stemtheory.runtime import Floats
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
 from stemtheory.simulator import last_crossing, simulate
 
 H, Z, ZETA, PHASE = 0.5, 0.5, 1.0, math.pi / 4  # so L = H + Z = 1
@@ -50,53 +44,13 @@ RUNS = {
         **{("stem", I): n for I, n in ((4, 15), (16, 15), (64, 13))},
     },
 }
-
-
-class Line(NamedTuple):
-    """Exact rounds of the linearised model at EPSILONS, with the step that attains them.
-
-    ``momentum`` is the rule for a: ``curve``, ``fixed``, or ``none`` for FedAvg.
-    """
-
-    algorithm: str
-    I: int
-    momentum: str
-    rounds: Floats
-    eta: Floats
-
-    @property
-    def exponent(self) -> float:
-        """The exponent of the rounds down to epsilon = 2^-11, about the range of the runs."""
-        seen = EPSILONS >= 2.0**-11
-        return exponent(EPSILONS[seen], self.rounds[seen])
-
-    @property
-    def tail(self) -> float:
-        """The exponent over the smallest third of the epsilons."""
-        return tail_exponent(EPSILONS, self.rounds)
-
-
-class Mark(NamedTuple):
-    """A run of the sinusoid problem: rounds to epsilon, and the line's."""
-
-    algorithm: str
-    I: int
-    epsilon: float
-    rounds: float
-    exact: float
-
-
-@dataclass(frozen=True)
-class Drift:
-    """The lines and the runs on top."""
-
-    lines: tuple[Line, ...]
-    marks: tuple[Mark, ...]
-
-    def line(self, algorithm: str, I: int, momentum: str) -> Line:
-        """Return one line."""
-        wanted = algorithm, I, momentum
-        return next(x for x in self.lines if (x.algorithm, x.I, x.momentum) == wanted)
+COLUMNS = (
+    *(Quantity(name) for name in ("kind", "algorithm", "I", "momentum")),
+    EPSILON,
+    ROUNDS,
+    *(Quantity(name) for name in ("eta", "a", "rounds_exact")),
+    Quantity("exponent", "local exponent $p$ in rounds $\\propto \\epsilon^{-p}$"),
+)
 
 
 def linearised() -> LinearModel:
@@ -123,27 +77,39 @@ def momentum_of(rule: str, I: int, epsilon: float) -> float:
     return 1 / (4 * samples * I * I)
 
 
-def prepare(mode: str, progress: Progress) -> Drift:
-    """Return the tuned lines and the runs."""
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
+    """Return the tuned rounds of the linearised model, their local exponents, and the runs.
+
+    ``momentum`` is the rule for a: ``curve``, ``fixed``, or ``none`` for FedAvg.
+    """
     progress("tuning steps per epsilon by exact moments")
-    lines = [exact_line("fedavg", I, "none") for I in STEPS]
-    lines += [exact_line("stem", I, rule) for rule in ("curve", "fixed") for I in STEPS]
+    rules = [("fedavg", "none"), ("stem", "curve"), ("stem", "fixed")]
+    lines = [exact_line(algorithm, I, rule) for algorithm, rule in rules for I in STEPS]
+    parts = lines + [local_line(line) for line in lines]
     progress("running the sinusoid problem")
-    data = Drift(tuple(lines), ())
-    marks = [
-        mark(data.line(algorithm, I, "none" if algorithm == "fedavg" else "curve"), n)
-        for (algorithm, I), last in RUNS[mode].items()
-        for n in range(5, last + 1, 2)
-    ]
-    return Drift(tuple(lines), tuple(marks))
+    shown = [line for line in lines if line["momentum"] != "fixed"]
+    for line in shown:
+        last = RUNS[mode].get((line["algorithm"], line["I"]), 0)
+        parts += [run(line, n) for n in range(5, last + 1, 2)]
+    return FigureTable.of(COLUMNS, parts)
 
 
-def exact_line(algorithm: str, I: int, rule: str) -> Line:
+def exact_line(algorithm: str, I: int, rule: str) -> dict[str, Any]:
     """Return the rounds to every epsilon with the best constant step for it."""
     recursion = Recursion(linearised(), algorithm, ALGORITHMS[algorithm].make())
-    found = [best(recursion, I, float(e), momentum_of(rule, I, float(e))) for e in EPSILONS]
+    a = np.array([momentum_of(rule, I, float(e)) for e in EPSILONS])
+    found = [best(recursion, I, float(e), a_e) for e, a_e in zip(EPSILONS, a, strict=True)]
     rounds, eta = np.array(found).T
-    return Line(algorithm, I, rule, rounds, eta)
+    who = {"kind": "exact", "algorithm": algorithm, "I": I, "momentum": rule}
+    return {**who, "epsilon": EPSILONS, "rounds": rounds, "eta": eta, "a": a}
+
+
+def local_line(line: dict[str, Any]) -> dict[str, Any]:
+    """Return local exponents where there are ten rounds and more: rounds are whole."""
+    seen = line["rounds"] >= 10
+    middle, local = local_exponents(EPSILONS[seen], line["rounds"][seen])
+    who = {name: line[name] for name in ("algorithm", "I", "momentum")}
+    return {"kind": "local", **who, "epsilon": middle, "exponent": -local}
 
 
 def best(recursion: Recursion, I: int, epsilon: float, a: float) -> tuple[float, float]:
@@ -160,18 +126,17 @@ def best(recursion: Recursion, I: int, epsilon: float, a: float) -> tuple[float,
     return answer
 
 
-def mark(line: Line, n: int) -> Mark:
+def run(line: dict[str, Any], n: int) -> dict[str, Any]:
     """Return a run of the sinusoid problem at epsilon = 2^-n, with the line's step there."""
-    i = int(np.flatnonzero(EPSILONS == 2.0**-n)[0])
-    epsilon, exact, I = float(EPSILONS[i]), float(line.rounds[i]), line.I
-    options = {"eta": float(line.eta[i])}
-    if line.algorithm == "stem":
-        options["a"] = momentum_of(line.momentum, I, epsilon)
-    T = I * math.ceil(1.3 * exact + 4)
+    (i,) = np.flatnonzero(EPSILONS == 2.0**-n)
+    epsilon, exact, I = float(EPSILONS[i]), float(line["rounds"][i]), line["I"]
+    options = {"eta": float(line["eta"][i])}
+    if line["algorithm"] == "stem":
+        options["a"] = float(line["a"][i])
     trace = simulate(
         sinusoid(),
-        line.algorithm,
-        T=T,
+        line["algorithm"],
+        T=I * math.ceil(1.3 * exact + 4),
         b=1,
         I=I,
         schedule="constant",
@@ -181,97 +146,101 @@ def mark(line: Line, n: int) -> Mark:
         record_every=I,
     )
     rounds = float(last_crossing(trace.times / I, trace.running[:, 0], epsilon))
-    return Mark(line.algorithm, I, epsilon, rounds, exact)
+    who = {name: line[name] for name in ("algorithm", "I", "momentum")}
+    return {"kind": "run", **who, "epsilon": epsilon, "rounds": rounds, "rounds_exact": exact,
+            **options}  # fmt: skip
 
 
-COLOURS = {1: "black", 4: FEDAVG_COLOUR, 16: "#E69F00", 64: "#CC79A7"}
-STEM_COLOURS = {1: "black", 4: STEM_COLOUR, 16: "#56B4E9", 64: "#009E73"}
+COLOURS = {
+    "fedavg": {1: "black", 4: palette.VERMILION, 16: palette.ORANGE, 64: palette.PURPLE},
+    "stem": {1: "black", 4: palette.BLUE, 16: palette.SKY, 64: palette.GREEN},
+}
+NAMES = {"fedavg": "FedAvg", "stem": "STEM"}
 MARKERS = {1: "v", 4: "o", 16: "s", 64: "^"}
+LIMITS = (EPSILONS[0] * 1.4, EPSILONS[-1] / 1.4)
 
 
-def draw(data: Drift, figure: Canvas) -> None:
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw the rounds, and their local exponents."""
     left, right = figure.subplots(1, 2)
     _draw_rounds(data, left)
     _draw_exponents(data, right)
 
 
-def _draw_rounds(data: Drift, ax: Axes) -> None:
-    ax.set(xscale="log", yscale="log", xlim=(EPSILONS[0] * 1.4, EPSILONS[-1] / 1.4))
-    for line, colour, label in _shown(data):
-        ax.plot(EPSILONS, line.rounds, color=colour, linewidth=1.3, label=label)
-        marks = [m for m in data.marks if (m.algorithm, m.I) == (line.algorithm, line.I)]
-        at = [m.epsilon for m in marks if np.isfinite(m.rounds)]
-        rounds = [m.rounds for m in marks if np.isfinite(m.rounds)]
-        ax.plot(at, rounds, MARKERS[line.I], color=colour, markersize=4.5)
-    ax.plot([], [], "o", color="0.3", markersize=4.5, label="runs, bounded heterogeneity")
-    last = EPSILONS[-1]
-    for power, end in (
-        (-1.5, data.line("fedavg", 16, "none")),
-        (-1.0, data.line("stem", 16, "curve")),
-    ):
-        theory = end.rounds[-1] * 2.2 ** (1 if power < -1 else -1) * (EPSILONS / last) ** power
-        ax.plot(EPSILONS[4:], theory[4:], "--", color="0.35", linewidth=1)
-    ax.plot(
-        [], [], "--", color="0.35", linewidth=1, label="$\\epsilon^{-3/2}$ and $\\epsilon^{-1}$"
-    )
-    ax.set_xlabel("$\\epsilon$ (harder to the right)")
-    ax.set_ylabel("communication rounds")
-    ax.set_title("a  Rounds with the best step for each $\\epsilon$, no noise")
+def _draw_rounds(data: FigureTable, ax: Axes) -> None:
+    title = "a  Rounds with the best step for each $\\epsilon$, no noise"
+    panel = Panel(ax, data, "epsilon", "rounds", xlim=LIMITS, title=title)
+    runs = data.where(kind="run")
+    for algorithm, I, rows in _lines(data.where(kind="exact")):
+        colour = COLOURS[algorithm][I]
+        label = f"{NAMES[algorithm]}, $I$ = {I}" if I > 1 else "$I$ = 1, either"
+        panel.line(rows, color=colour, linewidth=1.3, label=label)
+        own = runs.where(algorithm=algorithm, I=I)
+        panel.marks(own, marker=MARKERS[I], color=colour, markersize=4.5)
+    panel.key("runs, bounded heterogeneity", "o", markersize=4.5)
+    for algorithm, power, aside in (("fedavg", -1.5, 2.2), ("stem", -1.0, 1 / 2.2)):
+        last = _line(data, algorithm, 16)["rounds"][-1] * aside
+        panel.slope(EPSILONS[4:], (EPSILONS[-1], last), power, color="0.35", linewidth=1)
+    label = "$\\epsilon^{-3/2}$ and $\\epsilon^{-1}$"
+    panel.key(label, "--", color="0.35", linewidth=1)
     ax.legend(loc="upper left")
 
 
-def _shown(data: Drift) -> list[tuple[Line, str, str]]:
-    one = data.line("fedavg", 1, "none")
-    rows = [(data.line("fedavg", I, "none"), COLOURS[I], f"FedAvg, $I$ = {I}") for I in STEPS[1:]]
-    rows.append((one, "black", "$I$ = 1, either"))
-    stem = [(data.line("stem", I, "curve"), STEM_COLOURS[I], f"STEM, $I$ = {I}") for I in STEPS[1:]]
-    return rows + stem
-
-
-def _draw_exponents(data: Drift, ax: Axes) -> None:
-    ax.set(xscale="log", xlim=(EPSILONS[0] * 1.4, EPSILONS[-1] / 1.4), ylim=(0.75, 1.65))
+def _draw_exponents(data: FigureTable, ax: Axes) -> None:
+    local = data.where(kind="local")
+    more: dict[str, Any] = {"xlim": LIMITS, "ylim": (0.75, 1.65), "title": "b  Local exponents"}
+    panel = Panel(ax, local, "epsilon", "exponent", log="x", **more)
     for power in (1.0, 1.5):
         ax.axhline(power, color="0.35", linestyle="--", linewidth=1)
-    for line, colour, _ in _shown(data):
-        middle, local = _local(line)
-        ax.plot(middle, -local, color=colour, linewidth=1.3)
+    for algorithm, I, rows in _lines(local):
+        panel.line(rows, color=COLOURS[algorithm][I], linewidth=1.3)
     for I in STEPS[1:]:
-        line = data.line("stem", I, "fixed")
-        middle, local = _local(line)
-        ax.plot(middle, -local, ":", marker=MARKERS[I], markersize=3.5, color=STEM_COLOURS[I])
-    ax.plot([], [], "-", color="0.3", label="as in a (STEM: $a$ of the curve)")
-    ax.plot([], [], ":o", color="0.3", markersize=3.5, label="STEM with $a = 1/(4I^2)$ held")
+        held, colour = local.where(momentum="fixed", I=I), COLOURS["stem"][I]
+        panel.line(held, linestyle=":", marker=MARKERS[I], markersize=3.5, color=colour)
+    panel.key("as in a (STEM: $a$ of the curve)")
+    panel.key("STEM with $a = 1/(4I^2)$ held", ":o", markersize=3.5)
     ax.set_yticks([1, 1.25, 1.5], ["1", "5/4", "3/2"])
-    ax.set_xlabel("$\\epsilon$ (harder to the right)")
-    ax.set_ylabel("local exponent $p$ in rounds $\\propto \\epsilon^{-p}$")
-    ax.set_title("b  Local exponents")
     ax.legend(loc="lower right")
 
 
-def _local(line: Line) -> tuple[Floats, Floats]:
-    """Local exponents where there are ten rounds and more: rounds are whole."""
-    seen = line.rounds >= 10
-    return local_exponents(EPSILONS[seen], line.rounds[seen])
+def _lines(rows: FigureTable) -> Iterator[tuple[str, int, FigureTable]]:
+    """What both panels draw as lines: FedAvg, STEM on the curve, and I = 1 once for both."""
+    order = [("fedavg", I) for I in (*STEPS[1:], 1)] + [("stem", I) for I in STEPS[1:]]
+    for algorithm, I in order:
+        yield algorithm, I, rows.where(algorithm=algorithm, I=I, momentum=("none", "curve"))
 
 
-def caption(data: Drift) -> str:
+def _line(data: FigureTable, algorithm: str, I: int, *momentum: str) -> FigureTable:
+    rules = momentum or ("none", "curve")
+    return data.where(kind="exact", algorithm=algorithm, I=I, momentum=rules)
+
+
+def _tail(rows: FigureTable) -> float:
+    """The exponent over the smallest third of the epsilons."""
+    return tail_exponent(rows["epsilon"], rows["rounds"])
+
+
+def _head(rows: FigureTable) -> float:
+    """The exponent of the rounds down to epsilon = 2^-11, about the range of the runs."""
+    seen = rows.kept(rows["epsilon"] >= 2.0**-11)
+    return exponent(seen["epsilon"], seen["rounds"])
+
+
+def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
-    fedavg = ", ".join(f"{data.line('fedavg', I, 'none').tail:.3f} (I = {I})" for I in STEPS[1:])
-    stem = ", ".join(f"{data.line('stem', I, 'curve').tail:.3f} (I = {I})" for I in STEPS[1:])
-    held = ", ".join(
-        f"{line.exponent:.2f} then {line.tail:.2f} (I = {line.I})"
-        for line in (data.line("stem", I, "fixed") for I in STEPS[1:])
+    fedavg, stem = (
+        ", ".join(f"{_tail(_line(data, name, I)):.3f} (I = {I})" for I in STEPS[1:])
+        for name in NAMES
     )
-    last = [data.line("fedavg", I, "none").rounds[-1] for I in STEPS[1:]]
+    held = {I: _line(data, "stem", I, "fixed") for I in STEPS[1:]}
+    bent = ", ".join(f"{_head(r):.2f} then {_tail(r):.2f} (I = {I})" for I, r in held.items())
+    last = [_line(data, "fedavg", I)["rounds"][-1] for I in STEPS[1:]]
+    runs = data.where(kind="run")
     off = {
-        name: [m.rounds / m.exact for m in data.marks if m.algorithm == name and m.rounds > 0]
-        for name in ("fedavg", "stem")
+        name: rows["rounds"][rows["rounds"] > 0] / rows["rounds_exact"][rows["rounds"] > 0]
+        for (name,), rows in runs.groups("algorithm")
     }
-    ranges = "; ".join(
-        f"{'FedAvg' if name == 'fedavg' else 'STEM'} {min(r):.2f} to {max(r):.2f}"
-        for name, r in off.items()
-    )
+    ranges = "; ".join(f"{NAMES[name]} {min(r):.2f} to {max(r):.2f}" for name, r in off.items())
     return (
         f"Rounds until the average squared gradient is at most epsilon, without noise, for K = 2"
         f" workers that pull apart by (zeta/2) sin(w x + pi/4), zeta = {ZETA:g}, on a bowl of"
@@ -283,17 +252,11 @@ def caption(data: Drift) -> str:
         f" {max(last) / min(last):.2f}: more local steps do not save rounds. STEM {stem}, with the"
         " momentum a = 1/(4 bK I^2) that the trade-off curve prescribes (bK = 1/(I eps^(1/2)), at"
         " least 1; b sets a only, there is no noise to average). Dotted: with a held at 1/(4 I^2)"
-        f" STEM starts at eps^-1 as well, but its own drift, of order a zeta, bends it: {held}. I ="
+        f" STEM starts at eps^-1 as well, but its own drift, of order a zeta, bends it: {bent}. I ="
         " 1 has no drift. Not claimed: samples (they grow with I here), STEM's rate at a momentum"
         " that does not fall with epsilon, or that the steps could be known in advance."
     )
 
 
-ENTRY = Figure(
-    name="drift",
-    summary="rounds against epsilon for I = 1, 4, 16, 64 without noise: FedAvg against STEM",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
-    size=(10.4, 4.4),
-)
+SUMMARY = "rounds against epsilon for I = 1, 4, 16, 64 without noise: FedAvg against STEM"
+ENTRY = Figure("drift", SUMMARY, table, draw, caption, size=(10.4, 4.4))

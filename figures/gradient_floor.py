@@ -10,28 +10,30 @@ Paper: sec: Experiments, Theorem (Thm: PR_Convergence_Main).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import NullLocator
 
 from stemtheory.images import ImageProblem, Training, missing, train
 from stemtheory.images.training import estimates
-from stemtheory.oracles import Constants, load_problem
-from stemtheory.report import Column, Figure, Progress, Table, log_bars
+from stemtheory.oracles import load_problem
+from stemtheory.report import Column, Figure, FigureTable, Panel, Progress, Quantity, Table, palette
 from stemtheory.runtime import numpy_backend
 from stemtheory.schedules import Constant
 
 K, SEED = 10, 0
 ETA, SMALL_A, LARGE_A = 0.03, 0.03, 0.1
 RECORDS = 40
-Measured = tuple[float, float]
+STEPS = {"quick": 640, "default": 2048, "full": 8192}
+SEEDS = {"quick": 2, "default": 4, "full": 8}
 
 
-class Setting(NamedTuple):
+class FloorSetting(NamedTuple):
     """One cell: an algorithm and all that its floor is measured against."""
 
     algorithm: str
@@ -42,146 +44,121 @@ class Setting(NamedTuple):
     classes: int = 10
 
 
-class Curve(NamedTuple):
+class FloorCurve(NamedTuple):
     """One curve of a panel: a name, and what it changes in the setting of the panel."""
 
     name: str
-    change: Mapping[str, Any]
+    algorithm: str
+    a: float
     colour: str
     marker: str
     twice: bool = False  # twice the samples, so that gradients are as many as STEM's
 
-    def at(self, setting: Setting) -> Setting:
-        """Return the setting of this curve."""
-        changed = setting._replace(**self.change)
-        return changed._replace(b=2 * changed.b) if self.twice else changed
+
+CURVES = (
+    FloorCurve(f"STEM, $a$ = {SMALL_A:g}", "stem", SMALL_A, palette.BLUE, "o"),
+    FloorCurve(f"STEM, $a$ = {LARGE_A:g}", "stem", LARGE_A, palette.SKY, "D"),
+    FloorCurve("FedAvg", "fedavg", 1.0, palette.VERMILION, "s"),
+    FloorCurve("FedAvg, $2b$", "fedavg", 1.0, "0.15", "x", twice=True),
+    FloorCurve("SCAFFOLD", "scaffold", 1.0, palette.GREEN, "^"),
+)
+MIXED = FloorSetting("", b=4, I=32, classes=5)
+BASES = (  # what panel a compares: little drift, some, much
+    ("STEM: $b$ = 1, $I$ = 1, 10 classes", FloorSetting("stem"), palette.BLUE, "o"),
+    ("STEM: $b$ = 4, $I$ = 8, 10 classes", FloorSetting("stem", b=4, I=8), palette.ORANGE, "s"),
+    ("STEM: $b$ = 4, $I$ = 32, 5 classes", MIXED, palette.VERMILION, "^"),
+)
 
 
-SMALL = Curve(f"STEM, $a$ = {SMALL_A:g}", {"algorithm": "stem", "a": SMALL_A}, "#0072B2", "o")
-MEDIUM = Curve(f"STEM, $a$ = {LARGE_A:g}", {"algorithm": "stem", "a": LARGE_A}, "#56B4E9", "D")
-FEDAVG = Curve("FedAvg", {"algorithm": "fedavg"}, "#D55E00", "s")
-TWICE = Curve("FedAvg, $2b$", {"algorithm": "fedavg"}, "0.15", "x", twice=True)
-SCAFFOLD = Curve("SCAFFOLD", {"algorithm": "scaffold"}, "#009E73", "^")
-CURVES = (SMALL, MEDIUM, FEDAVG, TWICE, SCAFFOLD)
-
-
-class Panel(NamedTuple):
+class FloorPanel(NamedTuple):
     """What is changed along x, from where, and over which values in quick and default mode."""
 
-    letter: str
     field: str
-    label: str
-    base: Setting
-    values: Mapping[str, tuple[float, ...]]
+    base: FloorSetting
+    quick: tuple[float, ...]
+    default: tuple[float, ...]
+
+    def values(self, mode: str) -> tuple[float, ...]:
+        """Return the values along x; ``full`` has those of ``default`` and longer runs."""
+        return self.quick if mode == "quick" else self.default
+
+    def settings(self, curve: FloorCurve, mode: str) -> list[FloorSetting]:
+        """Return the settings along one curve."""
+        changes: list[dict[str, Any]] = [{self.field: value} for value in self.values(mode)]
+        base = self.base._replace(algorithm=curve.algorithm, a=curve.a)
+        found = [base._replace(**change) for change in changes]
+        return [s._replace(b=2 * s.b) for s in found] if curve.twice else found
 
 
-MIXED = Setting("", b=4, I=32, classes=5)
-PANELS = (
-    Panel(
-        "a", "a", "momentum $a$", Setting("stem"),
-        {"quick": (0.03, 0.1, 1.0), "default": (0.01, 0.03, 0.1, 0.3, 1.0)},
-    ),
-    Panel(
-        "b", "eta", "step $\\eta$", Setting(""),
-        {"quick": (0.03, 0.1), "default": (0.01, 0.03, 0.1, 0.3)},
-    ),
-    Panel(
-        "c", "eta", "step $\\eta$", MIXED,
-        {"quick": (0.03, 0.1), "default": (0.003, 0.01, 0.03, 0.1)},
-    ),
-    Panel(
-        "d", "b", "minibatch $b$", Setting("", I=8),
-        {"quick": (1, 16), "default": (1, 4, 16, 64)},
-    ),
-    Panel(
-        "e", "I", "local steps $I$", Setting("", b=4),
-        {"quick": (8, 32), "default": (1, 8, 32, 64)},
-    ),
-    Panel(
-        "f", "classes", "classes per worker", Setting("", b=4, I=32),
-        {"quick": (5, 10), "default": (2, 5, 10)},
-    ),
-)  # fmt: skip
-BASES = (  # what panel a compares: little drift, some, much
-    ("STEM: $b$ = 1, $I$ = 1, 10 classes", Setting("stem"), "#0072B2", "o"),
-    ("STEM: $b$ = 4, $I$ = 8, 10 classes", Setting("stem", b=4, I=8), "#E69F00", "s"),
-    ("STEM: $b$ = 4, $I$ = 32, 5 classes", MIXED, "#D55E00", "^"),
+PANELS = {
+    "a": FloorPanel("a", FloorSetting("stem"), (0.03, 0.1, 1.0), (0.01, 0.03, 0.1, 0.3, 1.0)),
+    "b": FloorPanel("eta", FloorSetting(""), (0.03, 0.1), (0.01, 0.03, 0.1, 0.3)),
+    "c": FloorPanel("eta", MIXED, (0.03, 0.1), (0.003, 0.01, 0.03, 0.1)),
+    "d": FloorPanel("b", FloorSetting("", I=8), (1, 16), (1, 4, 16, 64)),
+    "e": FloorPanel("I", FloorSetting("", b=4), (8, 32), (1, 8, 32, 64)),
+    "f": FloorPanel("classes", FloorSetting("", b=4, I=32), (5, 10), (2, 5, 10)),
+}
+COLUMNS = (
+    *(Quantity("algorithm"), Quantity("a", "momentum $a$"), Quantity("eta", "step $\\eta$")),
+    *(Quantity("b", "minibatch $b$"), Quantity("I", "local steps $I$")),
+    Quantity("classes", "classes per worker"),
+    Quantity("floor", "floor of $\\|\\nabla f(\\bar{x})\\|^2$", ("floor_low", "floor_high")),
+    *(Quantity(name) for name in ("error", "floor_low", "floor_high")),
 )
-STEPS = {"quick": 640, "default": 2048, "full": 8192}
-SEEDS = {"quick": 2, "default": 4, "full": 8}
 
 
-@dataclass(frozen=True)
-class Floors:
-    """The floor of every setting, mean and standard error over the seeds, and the lengths."""
-
-    mode: str
-    T: int
-    seeds: int
-    floors: Mapping[Setting, Measured]
-    note: str
-    found: Mapping[int, Constants]
-
-
-def prepare(mode: str, progress: Progress) -> Floors:
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
     """Return the floors of all panels; a setting that several show is measured once."""
-    T, seeds = STEPS[mode], SEEDS[mode]
-    problems = {n: _problem(n) for n in sorted({s.classes for s in settings(mode)})}
-    floors: dict[Setting, Measured] = {}
-    wanted = dict.fromkeys(settings(mode))
+    T, seeds, wanted = STEPS[mode], SEEDS[mode], list(dict.fromkeys(settings(mode)))
+    problems = {n: problem_of(n) for n in sorted({s.classes for s in wanted})}
+    found = []
     for done, setting in enumerate(wanted):
         if done % 20 == 0:
             progress(f"gradient_floor: setting {done + 1} of {len(wanted)}")
-        floors[setting] = floor(problems[setting.classes], setting, T, seeds)
+        found.append((setting, *floor(problems[setting.classes], setting, T, seeds)))
     run = Training("stem", Constant(ETA, SMALL_A), 40, 8, 4, (SEED,))
-    found = {classes: estimates(problem, run) for classes, problem in problems.items()}
-    return Floors(mode, T, seeds, floors, next(iter(problems.values())).note, found)
+    met = {classes: estimates(problem, run) for classes, problem in problems.items()}
+    note = next(iter(problems.values())).note
+    return table_of(found, mode=mode, T=T, seeds=seeds, note=note, met=met)
 
 
-def settings(mode: str) -> Iterator[Setting]:
+def table_of(found: list[tuple[FloorSetting, float, float]], **facts: Any) -> FigureTable:
+    """Return the table of floors (means over the seeds), their standard errors, and two of those.
+
+    A floor is NaN where a seed diverged.
+    """
+    parts = []
+    for setting, mean, error in found:
+        ends = {"floor_low": mean - 2 * error, "floor_high": mean + 2 * error}
+        parts.append({**setting._asdict(), "floor": mean, "error": error, **ends})
+    return FigureTable.of(COLUMNS, parts, **facts)
+
+
+def settings(mode: str) -> Iterator[FloorSetting]:
     """Yield the setting of every point of every curve."""
-    for panel in PANELS:
-        for value in values(panel, mode):
-            if panel.field == "a":
-                for _, base, _, _ in BASES:
-                    yield base._replace(algorithm="stem", a=value)
-                    yield base._replace(algorithm="fedavg")
-                    yield base._replace(algorithm="scaffold")
-            else:
-                for curve in CURVES:
-                    yield curve.at(moved(panel, value))
+    for a in PANELS["a"].values(mode):
+        for _, base, _, _ in BASES:
+            yield base._replace(algorithm="stem", a=a)
+            yield base._replace(algorithm="fedavg")
+            yield base._replace(algorithm="scaffold")
+    for panel in list(PANELS.values())[1:]:
+        for point in zip(*(panel.settings(curve, mode) for curve in CURVES), strict=True):
+            yield from point
 
 
-def moved(panel: Panel, value: float) -> Setting:
-    """Return the setting of a panel at one value along x."""
-    change: dict[str, Any] = {panel.field: value}
-    return panel.base._replace(**change)
-
-
-def values(panel: Panel, mode: str) -> tuple[float, ...]:
-    """Return the values along x; ``full`` has those of ``default`` and longer runs."""
-    return panel.values["quick" if mode == "quick" else "default"]
-
-
-def _problem(classes: int) -> ImageProblem:
+def problem_of(classes: int) -> ImageProblem:
+    """Return softmax regression on digits with so many classes per worker, in float32."""
     made = load_problem("softmax_regression", K=K, data="digits", classes=classes)
     assert isinstance(made, ImageProblem)
     return made.place(numpy_backend("figures of images"), np.dtype(np.float32))
 
 
-def floor(problem: ImageProblem, setting: Setting, T: int, seeds: int) -> Measured:
+def floor(problem: ImageProblem, setting: FloorSetting, T: int, seeds: int) -> tuple[float, float]:
     """Return the mean of ||grad f(xbar)||^2 over the second half of T steps, and its error."""
     rounds = T // setting.I
-    training = Training(
-        setting.algorithm,
-        Constant(setting.eta, setting.a),
-        rounds,
-        setting.I,
-        setting.b,
-        tuple(range(seeds)),
-        every=max(1, rounds // RECORDS),
-        gradient=True,
-    )
+    schedule, every = Constant(setting.eta, setting.a), max(1, rounds // RECORDS)
+    size = rounds, setting.I, setting.b, tuple(range(seeds))
+    training = Training(setting.algorithm, schedule, *size, every=every, gradient=True)
     history = train(problem, training, threads=1)
     late = history.grad_sq[:, history.rounds > rounds // 2].mean(axis=1)
     if not np.isfinite(late).all():
@@ -189,32 +166,43 @@ def floor(problem: ImageProblem, setting: Setting, T: int, seeds: int) -> Measur
     return float(late.mean()), float(late.std(ddof=1) / math.sqrt(seeds))
 
 
-def draw(data: Floors, figure: Canvas) -> None:
-    """Draw six panels with one scale of floors."""
+def draw(data: FigureTable, figure: Canvas) -> None:
+    """Draw six panels with one scale of floors, bars of two standard errors."""
     grid = figure.subplots(2, 3, sharey=True)
-    for panel, ax in zip(PANELS, grid.flat, strict=True):
-        ax.set(xscale="log", yscale="log")
-        if panel.field == "a":
-            _draw_momentum(data, panel, ax)
-        else:
-            _draw_curves(data, panel, ax)
-        ax.set_xlabel(panel.label)
-        ax.set_title(f"{panel.letter}  {_fixed(panel)}")
-        ax.set_xticks(values(panel, data.mode), [f"{v:g}" for v in values(panel, data.mode)])
-        ax.xaxis.set_minor_locator(_none())
-    for row in grid:
-        row[0].set_ylabel("floor of $\\|\\nabla f(\\bar{x})\\|^2$")
+    for (letter, shown), ax in zip(PANELS.items(), grid.flat, strict=True):
+        _draw_panel(data, letter, shown, ax)
+    for ax in grid[:, 1:].flat:
+        ax.set_ylabel("")  # as in the first column
     grid.flat[0].legend(loc="best", fontsize=7)
     grid.flat[1].legend(loc="best", fontsize=7)
 
 
-def _none() -> Any:
-    from matplotlib.ticker import NullLocator
+def _draw_panel(data: FigureTable, letter: str, shown: FloorPanel, ax: Axes) -> None:
+    mode = data.facts["mode"]
+    panel = Panel(ax, data, shown.field, "floor", title=f"{letter}  {_fixed(shown)}")
+    lines: list[tuple[str, list[FloorSetting], str, str, float]] = []
+    if shown.field == "a":
+        for name, base, colour, marker in BASES:
+            at = [base._replace(algorithm="stem", a=a) for a in shown.values(mode)]
+            lines.append((name, at, colour, marker, 1.0))
+            for algorithm, dash in (("fedavg", "--"), ("scaffold", ":")):
+                level = number(data, base._replace(algorithm=algorithm))[0]
+                if math.isfinite(level):
+                    ax.axhline(level, color=colour, linestyle=dash, linewidth=1.1)
+    else:
+        for c in CURVES:
+            # twice the samples stand where the others' b is
+            aside = 0.5 if c.twice and shown.field == "b" else 1.0
+            lines.append((c.name, shown.settings(c, mode), c.colour, c.marker, aside))
+    for name, at, colour, marker, aside in lines:
+        rows = data.at(FloorSetting._fields, at)
+        panel.marks(rows, aside, color=colour, marker=marker, label=name)
+        panel.line(rows, aside, color=colour, linewidth=1.1)
+    ax.set_xticks(shown.values(mode), [f"{v:g}" for v in shown.values(mode)])
+    ax.xaxis.set_minor_locator(NullLocator())
 
-    return NullLocator()
 
-
-def _fixed(panel: Panel) -> str:
+def _fixed(panel: FloorPanel) -> str:
     """Return what is held in a panel."""
     if panel.field == "a":
         return f"$\\eta$ = {ETA:g}; dashes: FedAvg, dots: SCAFFOLD"
@@ -224,104 +212,72 @@ def _fixed(panel: Panel) -> str:
     return ", ".join(text for name, text in held.items() if name != panel.field)
 
 
-def _draw_momentum(data: Floors, panel: Panel, ax: Axes) -> None:
-    x = values(panel, data.mode)
-    for name, base, colour, marker in BASES:
-        _points(ax, x, [data.floors[base._replace(algorithm="stem", a=a)] for a in x],
-                colour, marker, name)  # fmt: skip
-        for algorithm, dash in (("fedavg", "--"), ("scaffold", ":")):
-            level = data.floors[base._replace(algorithm=algorithm)][0]
-            if math.isfinite(level):
-                ax.axhline(level, color=colour, linestyle=dash, linewidth=1.1)
+def number(data: FigureTable, setting: FloorSetting) -> tuple[float, float]:
+    """Return the floor of a setting and its standard error."""
+    row = data.at(FloorSetting._fields, [setting])
+    return float(row["floor"][0]), float(row["error"][0])
 
 
-def _draw_curves(data: Floors, panel: Panel, ax: Axes) -> None:
-    x = values(panel, data.mode)
-    for curve in CURVES:
-        at = [curve.at(moved(panel, v)) for v in x]
-        _points(ax, x, [data.floors[s] for s in at], curve.colour, curve.marker, curve.name)
-
-
-def _points(
-    ax: Axes, x: tuple[float, ...], found: list[Measured], colour: str, marker: str, name: str
-) -> None:
-    """Draw floors with bars of two standard errors, joined by lines."""
-    mean, error = np.array(found).T
-    log_bars(
-        ax, x, mean, mean - 2 * error, mean + 2 * error, color=colour, marker=marker, label=name
-    )
-    ax.plot(x, mean, color=colour, linewidth=1.1)
-
-
-def caption(data: Floors) -> str:
+def caption(data: FigureTable) -> str:
     """Return the setting, the numbers where STEM wins and where it does not, and the limits."""
+    facts = data.facts
     told = "; ".join(_compared(data, base) for _, base, _, _ in BASES)
     met = "; ".join(
         f"L {c.L:.2g}, sigma {c.sigma:.2g}, zeta {c.zeta:.2g} with {n} classes per worker"
-        for n, c in data.found.items()
+        for n, c in facts["met"].items()
     )
+    short = " The short runs of quick mode still carry some of their start."
     return (
-        f"Softmax regression on {data.note} with 0.01 sum x^2/(1+x^2), 650 parameters, K = {K}"
+        f"Softmax regression on {facts['note']} with 0.01 sum x^2/(1+x^2), 650 parameters, K = {K}"
         f" workers with 130 images each. Floor: ||grad f(xbar)||^2 over all training images,"
-        f" averaged over {RECORDS // 2} times in the second half of T = {data.T:,} steps, constant"
-        f" eta and a; mean of {data.seeds} seeds, bars two standard errors. At eta = {ETA:g}:"
-        f" {told}. {_best_steps(data)} FedAvg with 2b computes as many gradients as STEM. A missing"
-        f" point left the finite numbers in some seed.{SHORT if data.mode == 'quick' else ''}"
-        f" Largest values met along a run of STEM, estimates from below, no constants: {met}. Not"
-        " claimed: rates in T, other data, or decreasing steps."
+        f" averaged over {RECORDS // 2} times in the second half of T = {facts['T']:,} steps,"
+        f" constant eta and a; mean of {facts['seeds']} seeds, bars two standard errors. At eta ="
+        f" {ETA:g}: {told}. {_best_steps(data)} FedAvg with 2b computes as many gradients as STEM."
+        " A missing point left the finite numbers in some seed."
+        f"{short if facts['mode'] == 'quick' else ''} Largest values met along a run of STEM,"
+        f" estimates from below, no constants: {met}. Not claimed: rates in T, other data, or"
+        " decreasing steps."
     )
 
 
-SHORT = " The short runs of quick mode still carry some of their start."
-
-
-def _compared(data: Floors, base: Setting) -> str:
+def _compared(data: FigureTable, base: FloorSetting) -> str:
     """Return the floors of one setting, and how far STEM's lies below or above its rivals'."""
-    levels = {
-        name: data.floors[base._replace(algorithm=algorithm, a=a)]
-        for name, algorithm, a in (
-            (f"STEM (a = {SMALL_A:g})", "stem", SMALL_A),
-            (f"STEM (a = {LARGE_A:g})", "stem", LARGE_A),
-            ("FedAvg", "fedavg", 1.0),
-            ("SCAFFOLD", "scaffold", 1.0),
-        )
-    }
+    stem = {f"STEM (a = {a:g})": base._replace(algorithm="stem", a=a) for a in (SMALL_A, LARGE_A)}
+    rivals = {"FedAvg": "fedavg", "SCAFFOLD": "scaffold"}
+    others = {name: base._replace(algorithm=of, a=1.0) for name, of in rivals.items()}
+    levels = {name: number(data, setting) for name, setting in {**stem, **others}.items()}
     each = ", ".join(f"{name} {_number(*found)}" for name, found in levels.items())
-    ours = levels[f"STEM (a = {SMALL_A:g})"][0]
-    ratios = [levels[name][0] / ours for name in ("FedAvg", "SCAFFOLD")]
+    told = f"with b = {base.b}, I = {base.I}, {base.classes} classes per worker {each}"
+    ours, _, *theirs = (mean for mean, _ in levels.values())
+    ratios = [mean / ours for mean in theirs]
     if not np.isfinite(ratios).all():
-        return f"with b = {base.b}, I = {base.I}, {base.classes} classes per worker {each}"
-    return (
-        f"with b = {base.b}, I = {base.I}, {base.classes} classes per worker {each} (over STEM's at"
-        f" a = {SMALL_A:g}: {ratios[0]:.2f} and {ratios[1]:.2f} times)"
-    )
+        return told
+    return f"{told} (over STEM's at a = {SMALL_A:g}: {ratios[0]:.2f} and {ratios[1]:.2f} times)"
 
 
-def _best_steps(data: Floors) -> str:
+def _best_steps(data: FigureTable) -> str:
     """Return the lowest floor of every curve over the steps tried, in panels b and c."""
     told = []
-    for panel in PANELS[1:3]:
+    for letter in "bc":
         each = []
         for curve in CURVES:
-            found = {v: data.floors[curve.at(moved(panel, v))] for v in values(panel, data.mode)}
-            best = min(found, key=lambda v: found[v][0] if found[v][0] == found[v][0] else math.inf)
-            each.append(f"{curve.name.replace('$', '')} {_number(*found[best])} at eta {best:g}")
-        told.append(f"panel {panel.letter}: {', '.join(each)}")
+            tried = PANELS[letter].settings(curve, data.facts["mode"])
+            means = data.at(FloorSetting._fields, tried)["floor"]
+            best = tried[int(np.argmin(np.where(np.isnan(means), math.inf, means)))]
+            at = f"{_number(*number(data, best))} at eta {best.eta:g}"
+            each.append(f"{curve.name.replace('$', '')} {at}")
+        told.append(f"panel {letter}: {', '.join(each)}")
     return f"Lowest over the steps tried, {'; '.join(told)}."
 
 
-def table(data: Floors) -> Table:
+def view(data: FigureTable) -> Table:
     """Return the floor of every setting, mean and standard error over the seeds."""
+    names, facts = (*FloorSetting._fields, "floor", "error"), data.facts
     return Table(
-        title=f"Floor of the gradient on {data.note}, {data.mode} mode",
-        note=f"T = {data.T:,} steps, {data.seeds} seeds; none where a seed diverged.",
-        columns=(
-            Column("algorithm", number=False),
-            *map(Column, (*Setting._fields[1:], "floor", "error")),
-        ),
-        rows=tuple(
-            (*s, *(v if math.isfinite(v) else None for v in m)) for s, m in data.floors.items()
-        ),
+        title=f"Floor of the gradient on {facts['note']}, {facts['mode']} mode",
+        note=f"T = {facts['T']:,} steps, {facts['seeds']} seeds; none where a seed diverged.",
+        columns=tuple(Column(name, number=name != "algorithm") for name in names),
+        rows=tuple(tuple(None if r[n] != r[n] else r[n] for n in names) for r in data.records()),
     )
 
 
@@ -329,14 +285,15 @@ def _number(mean: float, error: float) -> str:
     return f"{mean:.2e} ± {error:.0e}" if math.isfinite(mean) else "none"
 
 
+SUMMARY = "the floor of the gradient on digits against a, eta, b, I and classes per worker"
 ENTRY = Figure(
-    name="gradient_floor",
-    summary="the floor of the gradient on digits against a, eta, b, I and classes per worker",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
+    "gradient_floor",
+    SUMMARY,
+    table,
+    draw,
+    caption,
     size=(11.0, 6.6),
     seed=SEED,
     lacks=lambda mode: missing("digits"),
-    table=table,
+    view=view,
 )

@@ -9,9 +9,9 @@ Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,29 +19,28 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogFormatterSciNotation
 
 from stemtheory.bounds import Setting, bound_curve, evaluate, invert
-from stemtheory.experiment import SweepResult, stored_sweep, swept
-from stemtheory.report import Figure, Progress, log_bars
-from stemtheory.runtime import Floats, UsageError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stemtheory.experiment import SweepResult, sweep_for
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
+from stemtheory.runtime import UsageError
 
 NUS = (0.0, 0.5, 1.0)
 BOUNDS_SHOWN = {  # label, colour, line
-    "stem-theorem": ("printed", "#0072B2", "-"),
-    "stem-repaired-explicit": ("repaired, explicit", "#CC79A7", "-"),
-    "stem-intermediate": ("printed, before the log step", "#E69F00", "-"),
-    "stem-repaired": ("repaired", "#D55E00", "--"),
-    "stem-log-free": ("log-free corollary", "#009E73", ":"),
+    "stem-theorem": ("printed", palette.BLUE, "-"),
+    "stem-repaired-explicit": ("repaired, explicit", palette.PURPLE, "-"),
+    "stem-intermediate": ("printed, before the log step", palette.ORANGE, "-"),
+    "stem-repaired": ("repaired", palette.VERMILION, "--"),
+    "stem-log-free": ("log-free corollary", palette.GREEN, ":"),
 }
 LENGTHS = np.geomspace(200, 1e14, 95)
-MARKERS = "osD^vP"
+COLUMNS = (
+    *(Quantity(name) for name in ("kind", "series", "nu")),
+    Quantity("T", "iterations, $T$"),
+    Quantity("M", "$E\\,||\\nabla f(\\bar x_a)||^2$", ("M_low", "M_high")),
+    *(Quantity(name) for name in ("M_low", "M_high")),
+)
 
 
-class Instance(NamedTuple):
+class MarginProblem(NamedTuple):
     """One problem: its constants as bounds take them, and ||grad f(x1)||^2."""
 
     problem: str
@@ -53,82 +52,51 @@ class Instance(NamedTuple):
     start: float
 
 
-class Measured(NamedTuple):
-    """M(T) of one problem at one nu with 95 % half-widths."""
-
-    problem: str
-    nu: float
-    T: Floats
-    M: Floats
-    half: Floats
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
+    """Return STEM's points of sweep ``margins`` at nu = 0, 1/2 and 1, and the bounds on them."""
+    return table_of(sweep_for("margins", mode, store, progress))
 
 
-class Line(NamedTuple):
-    """One bound at one nu for the largest gap, over ``LENGTHS``; NaN where a premise is unmet.
+def table_of(found: SweepResult) -> FigureTable:
+    """Return the table of a finished sweep.
 
-    ``informative`` are the least T at which it is at most ||grad f(x1)||^2, for the problem where
-    that comes first and last; infinite where it does not before 1e44. ``level`` is the
-    ||grad f(x1)||^2 of the last one.
+    Measured points have 95 % intervals. A bound is that at the constants of the problems and the
+    largest gap, NaN where a premise is unmet. ``informative first`` and ``last``: the least T at
+    which a bound is at most ||grad f(x1)||^2 of the problem where that comes first or last, beside
+    that level; infinite where it does not before 1e44. ``start``: that level of every problem.
     """
-
-    name: str
-    nu: float
-    values: Floats
-    informative: tuple[float, float]
-    level: float
-
-
-@dataclass(frozen=True)
-class Margins:
-    """Measured points and the bounds at every nu."""
-
-    measured: tuple[Measured, ...]
-    lines: tuple[Line, ...]
-    instances: tuple[Instance, ...]
-    replicates: int
-
-
-def prepare(mode: str, progress: Progress) -> Margins:
-    """Return the data of sweep ``margins``, run on the spot."""
-    return margins_of(swept("margins", mode, progress))
-
-
-def stored(mode: str, store: Path) -> Margins:
-    """Return the same from its store."""
-    return margins_of(stored_sweep("margins", mode, store))
-
-
-def margins_of(found: SweepResult) -> Margins:
-    """Return STEM's points at nu = 0, 1/2 and 1, and the bounds at the same constants."""
     frame = found.frame
     frame = frame[(frame["label"] == "stem") & (frame["status"] == "ok") & frame["nu"].isin(NUS)]
-    measured: list[Measured] = []
-    instances: dict[str, Instance] = {}
-    for (problem, _), own in frame.sort_values("T").groupby(["problem", "nu"], sort=False):
-        instances[str(problem)] = _instance(str(problem), own)
+    parts: list[dict[str, Any]] = []
+    constants = ["K", "L", "sigma", "zeta", "gap", "grad_sq_start"]
+    problems: dict[str, MarginProblem] = {}
+    for (name, nu), own in frame.sort_values("T").groupby(["problem", "nu"], sort=False):
+        K, *rest = own[constants].to_numpy(np.float64)[0]
+        problems[str(name)] = MarginProblem(str(name), int(K), *rest)
         T, M, stderr = own[["T", "mean_grad_sq", "stderr"]].to_numpy(np.float64).T
-        measured.append(Measured(str(problem), float(own["nu"].iloc[0]), T, M, 1.96 * stderr))
-    every = tuple(instances.values())
-    lines = tuple(_line(name, nu, every) for name in BOUNDS_SHOWN for nu in NUS)
-    return Margins(tuple(measured), lines, every, found.points[0].cell.replicates)
+        ends = {"M_low": M - 1.96 * stderr, "M_high": M + 1.96 * stderr}
+        who = {"kind": "measured", "series": str(name), "nu": nu}
+        parts.append({**who, "T": T, "M": M, **ends})
+    every = list(problems.values())
+    parts += [{"kind": "start", "series": p.problem, "M": p.start} for p in every]
+    parts += (part for name in BOUNDS_SHOWN for nu in NUS for part in bound_rows(name, nu, every))
+    gaps = [p.gap for p in every]
+    facts = {**every[0]._asdict(), "least_gap": min(gaps) / max(gaps)}
+    return FigureTable.of(COLUMNS, parts, replicates=found.points[0].cell.replicates, **facts)
 
 
-def _instance(problem: str, rows: pd.DataFrame) -> Instance:
-    """The constants are those of every row."""
-    names = ["K", "L", "sigma", "zeta", "gap", "grad_sq_start"]
-    K, L, sigma, zeta, gap, start = rows[names].to_numpy(np.float64)[0]
-    return Instance(problem, int(K), L, sigma, zeta, gap, start)
+def bound_rows(name: str, nu: float, problems: list[MarginProblem]) -> Iterator[dict[str, Any]]:
+    """Yield one bound at one nu over LENGTHS, and where it becomes informative."""
+    widest = max(problems, key=lambda problem: problem.gap)
+    who = {"series": name, "nu": nu}
+    yield {"kind": "bound", **who, "T": LENGTHS, "M": [value(name, nu, widest, T) for T in LENGTHS]}
+    reached = sorted((informative(name, nu, p), p.start) for p in problems)
+    for place, (T, start) in (("first", reached[0]), ("last", reached[-1])):
+        yield {"kind": f"informative {place}", **who, "T": T, "M": start}
 
 
-def _line(name: str, nu: float, instances: tuple[Instance, ...]) -> Line:
-    widest = max(instances, key=lambda instance: instance.gap)
-    values = np.array([_value(name, nu, widest, T) for T in LENGTHS])
-    first = sorted((_informative(name, nu, i), i.start) for i in instances)
-    return Line(name, nu, values, (first[0][0], first[-1][0]), first[-1][1])
-
-
-def _value(name: str, nu: float, at: Instance, T: float) -> float:
-    """The bound along the curve; NaN where it does not apply."""
+def value(name: str, nu: float, at: MarginProblem, T: float) -> float:
+    """Return the bound along the curve; NaN where it does not apply."""
     curve = bound_curve(name, T, at.K, nu, at.L)
     whole = curve.I * round(T / curve.I)
     setting = Setting(whole, at.K, curve.b, curve.I, at.L, at.sigma, at.zeta, at.gap)
@@ -136,64 +104,63 @@ def _value(name: str, nu: float, at: Instance, T: float) -> float:
     return bound.value if bound.applies else math.nan
 
 
-def _informative(name: str, nu: float, at: Instance) -> float:
-    """The least T at which the bound is at most ||grad f(x1)||^2; infinite if it never applies."""
+def informative(name: str, nu: float, at: MarginProblem) -> float:
+    """Return the least T at which the bound is at most ||grad f(x1)||^2; infinite if at none."""
+    constants: dict[str, Any] = {"L": at.L, "sigma": at.sigma, "zeta": at.zeta, "gap": at.gap}
     try:
-        found = invert(
-            name, at.start, K=at.K, L=at.L, sigma=at.sigma, zeta=at.zeta, gap=at.gap, nu=nu
-        )
+        found = invert(name, at.start, K=at.K, nu=nu, **constants)
     except UsageError:
         return math.inf
     return float(found.T) if found.bound.applies else math.inf
 
 
-def draw(data: Margins, figure: Canvas) -> None:
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw one panel for each nu."""
     panels = figure.subplots(1, len(NUS), sharey=True)
     for ax, nu, letter in zip(panels, NUS, "abc", strict=True):
-        _draw_panel(data, ax, nu)
-        ax.set_title(f"{letter}  $\\nu$ = {nu:g}")
-        ax.set_xlabel("iterations, $T$")
-    panels[0].set_ylabel("$E\\,||\\nabla f(\\bar x_a)||^2$")
+        _draw_panel(data, ax, nu, title=f"{letter}  $\\nu$ = {nu:g}")
+    for ax in panels[1:]:
+        ax.set_ylabel("")  # as in a
     figure.legend(
         *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8
     )
 
 
-def _draw_panel(data: Margins, ax: Axes, nu: float) -> None:
-    starts = [instance.start for instance in data.instances]
-    ax.set(xscale="log", yscale="log", xlim=(150, LENGTHS[-1]), ylim=(1e-6, 1e5))
+def _draw_panel(data: FigureTable, ax: Axes, nu: float, title: str) -> None:
+    limits: dict[str, Any] = {"xlim": (150, LENGTHS[-1]), "ylim": (1e-6, 1e5)}
+    panel = Panel(ax, data, "T", "M", title=title, **limits)
+    starts = data.where(kind="start")["M"]
     ax.axhspan(max(starts), 1e5, color="0.88", linewidth=0, zorder=0)
     ax.axhspan(min(starts), max(starts), color="0.95", linewidth=0, zorder=0)
     ax.text(0.97, 0.97, "vacuous: no better than standing still", transform=ax.transAxes,
             ha="right", va="top", fontsize=8, color="0.35")  # fmt: skip
-    for line in (line for line in data.lines if line.nu == nu):
-        label, colour, style = BOUNDS_SHOWN[line.name]
-        ax.plot(LENGTHS, line.values, color=colour, linestyle=style, linewidth=1.6, label=label)
-        if math.isfinite(line.informative[1]):
-            ax.plot([line.informative[1]], [line.level], marker="v", color=colour, zorder=5)
-    own = [m for m in data.measured if m.nu == nu]
-    for m, marker in zip(own, MARKERS, strict=False):
-        low, high = m.M - m.half, m.M + m.half
-        log_bars(ax, m.T, m.M, low, high, marker=marker, color="black", markersize=4,
-                 label=m.problem.replace("_", "-"))  # fmt: skip
+    own = data.where(nu=nu)
+    for (name,), rows in own.where(kind="bound").groups("series"):
+        label, colour, style = BOUNDS_SHOWN[name]
+        panel.line(rows, color=colour, linestyle=style, linewidth=1.6, label=label)
+        last = own.where(kind="informative last", series=name)
+        panel.marks(last, marker="v", color=colour, zorder=5)
+    measured = own.where(kind="measured").groups("series")
+    for ((name,), rows), marker in zip(measured, palette.MARKERS, strict=False):
+        look: dict[str, Any] = {"marker": marker, "color": "black", "markersize": 4}
+        panel.marks(rows, **look, label=name.replace("_", "-"))
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(LogFormatterSciNotation())
 
 
-def caption(data: Margins) -> str:
+def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
     table = "; ".join(
-        f"{label} " + ", ".join(_range(line) for line in data.lines if line.name == name)
+        f"{label} " + ", ".join(_range(data.where(series=name, nu=nu)) for nu in NUS)
         for name, (label, *_) in BOUNDS_SHOWN.items()
     )
-    first, gaps = data.instances[0], [instance.gap for instance in data.instances]
+    of, count = data.facts, len(data.where(kind="start"))
     return (
         "Measured average squared gradient of STEM along its trade-off curve with the theorem's"
-        f" schedule (points; {len(data.instances)} problems, K = {first.K}, L = {first.L:g}, sigma"
-        f" = {first.sigma:g}, zeta = {first.zeta:g}, {data.replicates} replicates, 95 % intervals)"
+        f" schedule (points; {count} problems, K = {of['K']}, L = {of['L']:g}, sigma"
+        f" = {of['sigma']:g}, zeta = {of['zeta']:g}, {of['replicates']} replicates, 95 % intervals)"
         " against the bounds at the same constants and the largest gap (the least is"
-        f" {min(gaps) / max(gaps):.2f} of it). A line stops where a premise of its bound is unmet."
+        f" {of['least_gap']:.2f} of it). A line stops where a premise of its bound is unmet."
         " Shaded: vacuous, at least ||grad f(x1)||^2, so that standing still is no worse; darker"
         " for every problem, lighter for some. Triangles: from there on a bound is informative for"
         f" every problem. The least T for the first and the last one, at nu = 0, 1/2, 1: {table}."
@@ -206,16 +173,10 @@ def caption(data: Margins) -> str:
     )
 
 
-def _range(line: Line) -> str:
-    return " to ".join("never" if math.isinf(T) else f"{T:.1e}" for T in line.informative)
+def _range(rows: FigureTable) -> str:
+    ends = [rows.one("T", kind=f"informative {place}") for place in ("first", "last")]
+    return " to ".join("never" if math.isinf(T) else f"{T:.1e}" for T in ends)
 
 
-ENTRY = Figure(
-    name="margins",
-    summary="measurement against the printed, repaired and log-free bounds, vacuous regions shaded",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
-    size=(11.4, 4.6),
-    stored=stored,
-)
+SUMMARY = "measurement against the printed, repaired and log-free bounds, vacuous regions shaded"
+ENTRY = Figure("margins", SUMMARY, table, draw, caption, size=(11.4, 4.6), sweep="margins")

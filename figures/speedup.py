@@ -8,122 +8,95 @@ Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.figures._exact import (
-    FEDAVG_COLOUR,
-    STEM_COLOUR,
+    ROUNDS,
+    SAMPLES,
     TRADE_OFFS,
-    Costs,
+    ExactCosts,
     costs_down_to,
     exponent,
 )
-from stemtheory.report import Figure, Progress
-from stemtheory.runtime import Floats
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
 
 WORKERS = np.array([1, 2, 4, 8, 16, 32, 64])
 SMALL, LARGE = 1e-5, 3e-2
 CURVES = (("stem", 0.0), ("stem", 1.0), ("fedavg", 0.0), ("fedavg", 1.0))
+COLUMNS = (
+    *(Quantity(name) for name in ("algorithm", "nu", "epsilon")),
+    Quantity("K", "workers $K$"),
+    *(Quantity("T"), SAMPLES, ROUNDS, Quantity("clipped")),
+    SAMPLES._replace(name="samples_promised"),
+    ROUNDS._replace(name="rounds_promised"),
+)
 
 
-class Row(NamedTuple):
-    """One algorithm and nu at one epsilon, over the numbers of workers.
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
+    """Return costs over K; exact and quick, so that every mode gives the same.
 
-    ``clipped`` marks where the curve asks for b or I below 1.
+    ``clipped`` is where the curve asks for b or I below 1. Promised is 1/K (samples) or a constant
+    (rounds) through K = 1.
     """
-
-    algorithm: str
-    nu: float
-    epsilon: float
-    samples: Floats
-    rounds: Floats
-    clipped: Floats
-
-    @property
-    def exponent(self) -> float:
-        """The exponent of samples per worker in K over what is not clipped."""
-        kept = self.clipped == 0
-        return exponent(WORKERS[kept], self.samples[kept]) if kept.sum() > 1 else float("nan")
-
-    @property
-    def rounds_exponent(self) -> float:
-        """The exponent of rounds in K over what is not clipped."""
-        kept = self.clipped == 0
-        return exponent(WORKERS[kept], self.rounds[kept]) if kept.sum() > 1 else float("nan")
-
-
-@dataclass(frozen=True)
-class SpeedUp:
-    """All curves at a small and at a large epsilon."""
-
-    small: tuple[Row, ...]
-    large: tuple[Row, ...]
-
-
-def prepare(mode: str, progress: Progress) -> SpeedUp:
-    """Return costs over K; exact and quick, so that every mode gives the same."""
     progress("exact moments over the number of workers")
-    small, large = [], []
+    parts = []
     for algorithm, nu in CURVES:
         costs = [costs_down_to(algorithm, int(K), nu, 8.0, SMALL) for K in WORKERS]
-        small.append(row(algorithm, nu, SMALL, costs))
-        large.append(row(algorithm, nu, LARGE, costs))
-    return SpeedUp(tuple(small), tuple(large))
+        parts += [over_workers(algorithm, nu, epsilon, costs) for epsilon in (SMALL, LARGE)]
+    return FigureTable.of(COLUMNS, parts)
 
 
-def row(algorithm: str, nu: float, epsilon: float, costs: list[Costs]) -> Row:
-    """Return one row of costs at epsilon."""
-    samples = np.array([c.samples_at(epsilon) for c in costs])
-    rounds = np.array([c.rounds_at(epsilon) for c in costs])
-    steps = np.array([c.steps_at(epsilon) for c in costs])
-    clipped = steps < WORKERS.astype(float) ** TRADE_OFFS[algorithm].w
-    return Row(algorithm, nu, epsilon, samples, rounds, clipped.astype(float))
+def over_workers(
+    algorithm: str, nu: float, epsilon: float, costs: list[ExactCosts]
+) -> dict[str, Any]:
+    """Return the rows of one curve at epsilon, one for every number of workers."""
+    T, samples, rounds = (
+        np.array([c.at(of, epsilon) for c in costs]) for of in ("T", "samples", "rounds")
+    )
+    who = {"algorithm": algorithm, "nu": nu, "epsilon": epsilon, "K": WORKERS}
+    clipped = WORKERS.astype(float) ** TRADE_OFFS[algorithm].w > T
+    promised = {"samples_promised": samples[0] / WORKERS, "rounds_promised": rounds[0]}
+    return {**who, "T": T, "samples": samples, "rounds": rounds, "clipped": clipped, **promised}
 
 
 STYLES = {
-    ("stem", 0.0): ("STEM, $\\nu$ = 0", STEM_COLOUR, "o"),
-    ("stem", 1.0): ("STEM, $\\nu$ = 1", "#56B4E9", "^"),
-    ("fedavg", 0.0): ("FedAvg, $\\nu$ = 0", FEDAVG_COLOUR, "s"),
-    ("fedavg", 1.0): ("FedAvg, $\\nu$ = 1", "#E69F00", "D"),
+    ("stem", 0.0): ("STEM, $\\nu$ = 0", palette.BLUE, "o"),
+    ("stem", 1.0): ("STEM, $\\nu$ = 1", palette.SKY, "^"),
+    ("fedavg", 0.0): ("FedAvg, $\\nu$ = 0", palette.VERMILION, "s"),
+    ("fedavg", 1.0): ("FedAvg, $\\nu$ = 1", palette.ORANGE, "D"),
 }
 
 
-def draw(data: SpeedUp, figure: Canvas) -> None:
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw samples per worker at both epsilons, and rounds."""
     left, middle, right = figure.subplots(1, 3)
-    _draw_rows(left, data.small, "samples")
-    _draw_rows(middle, data.large, "samples")
-    _draw_rows(right, data.small, "rounds")
-    left.set_ylabel("samples per worker")
-    middle.set_ylabel("samples per worker")
-    right.set_ylabel("communication rounds")
-    left.set_title(f"a  Samples, $\\epsilon$ = {_tenth(SMALL)}")
-    middle.set_title(f"b  Samples, $\\epsilon$ = {_tenth(LARGE)}: the end of it")
-    right.set_title(f"c  Rounds, $\\epsilon$ = {_tenth(SMALL)}")
+    small, large = data.where(epsilon=SMALL), data.where(epsilon=LARGE)
+    _draw_rows(left, small, "samples", f"a  Samples, $\\epsilon$ = {_tenth(SMALL)}")
+    _draw_rows(
+        middle, large, "samples", f"b  Samples, $\\epsilon$ = {_tenth(LARGE)}: the end of it"
+    )
+    _draw_rows(right, small, "rounds", f"c  Rounds, $\\epsilon$ = {_tenth(SMALL)}")
     left.legend(loc="lower left")
 
 
-def _draw_rows(ax: Axes, rows: tuple[Row, ...], of: str) -> None:
+def _draw_rows(ax: Axes, data: FigureTable, of: str, title: str) -> None:
+    panel = Panel(ax, data, "K", of, log="y", title=title)
     ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    for one in rows:
-        label, colour, marker = STYLES[one.algorithm, one.nu]
-        cost, clipped = getattr(one, of), one.clipped > 0
-        kept = ~clipped
-        # the promise: 1/K (samples) or constant (rounds) through K = 1
-        promise = cost[0] / WORKERS if of == "samples" else np.full(len(WORKERS), cost[0])
-        ax.plot(WORKERS, promise, "--", color=colour, linewidth=1)
-        ax.plot(WORKERS[kept], cost[kept], marker, color=colour, label=label)
-        ax.plot(WORKERS[clipped], cost[clipped], marker, color=colour, markerfacecolor="white")
-    ax.plot([], [], "--", color="0.3", linewidth=1, label="promised, through $K$ = 1")
-    ax.plot([], [], "o", color="0.3", markerfacecolor="white", label="$b$ or $I$ clipped at 1")
+    promise = Panel(ax, data, "K", f"{of}_promised", log="")
+    for (algorithm, nu), rows in data.groups("algorithm", "nu"):
+        label, colour, marker = STYLES[algorithm, nu]
+        promise.line(rows, linestyle="--", color=colour, linewidth=1)
+        look: dict[str, Any] = {"marker": marker, "color": colour}
+        panel.marks(rows.where(clipped=False), **look, label=label)
+        panel.marks(rows.where(clipped=True), **look, markerfacecolor="white")
+    panel.key("promised, through $K$ = 1", "--", linewidth=1)
+    panel.key("$b$ or $I$ clipped at 1", "o", markerfacecolor="white")
     ax.set_xticks(WORKERS, [str(K) for K in WORKERS])
-    ax.set_xlabel("workers $K$")
 
 
 def _tenth(value: float) -> str:
@@ -132,14 +105,25 @@ def _tenth(value: float) -> str:
     return f"$10^{{{power}}}$" if lead == 1 else f"{value:g}"
 
 
-def caption(data: SpeedUp) -> str:
+def exponent_of(rows: FigureTable, of: str) -> float:
+    """Return the exponent of a cost in K over what is not clipped; NaN of a single point."""
+    kept = rows.where(clipped=False)
+    return exponent(kept["K"], kept[of]) if len(kept) > 1 else float("nan")
+
+
+def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
-    small = ", ".join(f"{_name(r)} {r.exponent:.3f}" for r in data.small)
-    large = ", ".join(f"{_name(r)} {r.exponent:.3f}" for r in data.large)
-    rounds = max(abs(r.rounds_exponent) for r in data.small)
-    first = ", ".join(
-        f"{_name(r)} from K = {WORKERS[r.clipped > 0][0]}" for r in data.large if r.clipped.any()
+    curves = {
+        epsilon: [(_name(*who), rows) for who, rows in own.groups("algorithm", "nu")]
+        for (epsilon,), own in data.groups("epsilon")
+    }
+    small, large = (
+        ", ".join(f"{name} {exponent_of(rows, 'samples'):.3f}" for name, rows in curves[epsilon])
+        for epsilon in (SMALL, LARGE)
     )
+    rounds = max(abs(exponent_of(rows, "rounds")) for _, rows in curves[SMALL])
+    clipped = [(name, rows.where(clipped=True)["K"]) for name, rows in curves[LARGE]]
+    first = ", ".join(f"{name} from K = {K[0]:g}" for name, K in clipped if len(K))
     return (
         "Samples per worker and rounds until E||grad f(xbar_a)||^2 is at most epsilon, against the"
         " number of workers, along the theorems' own curves (quadratic, h = L = sigma = 1, additive"
@@ -154,16 +138,9 @@ def caption(data: SpeedUp) -> str:
     )
 
 
-def _name(one: Row) -> str:
-    algorithm = "STEM" if one.algorithm == "stem" else "FedAvg"
-    return f"{algorithm} nu = {one.nu:g}"
+def _name(algorithm: str, nu: float) -> str:
+    return f"{'STEM' if algorithm == 'stem' else 'FedAvg'} nu = {nu:g}"
 
 
-ENTRY = Figure(
-    name="speedup",
-    summary="samples per worker and rounds against the number of workers, exact",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
-    size=(11.4, 3.9),
-)
+SUMMARY = "samples per worker and rounds against the number of workers, exact"
+ENTRY = Figure("speedup", SUMMARY, table, draw, caption, size=(11.4, 3.9))

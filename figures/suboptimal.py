@@ -5,41 +5,36 @@ Paper: Remark (Rem: Tradeoff), Theorem (Thm: PR_Convergence_Main_App).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.experiment import SweepResult, stored_sweep, swept
-from stemtheory.figures._tradeoff import Grid, K, grid_of
-from stemtheory.report import Figure, Progress, log_bars, plain_log_axes
-from stemtheory.runtime import Floats
+from stemtheory.figures._tradeoff import CELL, K, MeasuredGrid, measured
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
 
 GRIDS = ("surface", "right", "middle", "coarse")
-COLOURS = ("#0072B2", "#E69F00", "#D55E00")
+COLOURS = (palette.BLUE, palette.ORANGE, palette.VERMILION)
 MARKERS = {1: "o", 2: "s", 4: "D", 8: "^", 16: "v", 32: "P"}
+SAMPLES = Quantity(
+    "samples", "samples over all workers, $K\\,b\\,T$", ("samples_low", "samples_high")
+)
+COLUMNS = (
+    *(Quantity("kind"), *CELL, SAMPLES, Quantity("samples_low"), Quantity("samples_high")),
+    *(Quantity(name) for name in ("A", "C")),
+)
 
 
 class Shape(NamedTuple):
-    """The remark's shape max{A, C/(K b I)} in rounds."""
+    """The remark's shape max{A, C/(K b I)} in rounds; both branches meet at K b I = C/A."""
 
     A: float
     C: float
 
-    @property
-    def corner(self) -> float:
-        """The product K b I at which both branches meet."""
-        return self.C / self.A
 
-    def rounds(self, product: Floats) -> Floats:
-        """Return the rounds at K b I."""
-        return np.maximum(self.A, self.C / product)
-
-
-def shape_of(grid: Grid) -> Shape:
+def shape_of(grid: MeasuredGrid) -> Shape:
     """Return the fitted shape: A from beyond four corners, C from where rounds are at least 2 A.
 
     Both are geometric means over the cells with I = 1, so that every epsilon is fitted alike.
@@ -51,106 +46,85 @@ def shape_of(grid: Grid) -> Shape:
     return Shape(A, float(np.exp(np.mean(np.log(branch)))))
 
 
-@dataclass(frozen=True)
-class Branches:
-    """One grid of cells per epsilon, the smallest first."""
-
-    grids: tuple[Grid, ...]
-
-    @property
-    def products(self) -> tuple[float, float]:
-        """The least and the largest K b I that is shown."""
-        every = [cell.product for grid in self.grids for cell in grid.reached]
-        return min(every), max(every)
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
+    """Return the cells of sweep ``tradeoff`` that lie off the curve, and the shapes fitted."""
+    return table_of([measured(name, mode, store, progress) for name in GRIDS])
 
 
-def prepare(mode: str, progress: Progress) -> Branches:
-    """Return the cells of sweep ``tradeoff`` that lie off the curve, run on the spot."""
-    return branches_of(swept("tradeoff", mode, progress, GRIDS))
+def table_of(grids: list[MeasuredGrid]) -> FigureTable:
+    """Return the table of measured grids; those of one epsilon are joined, common cells count once.
+
+    ``measured`` rows are cells, ``shape`` rows the remark's max{A, C/(K b I)} fitted at each
+    epsilon, and ``corner`` rows where its branches meet. Samples are K b I times the rounds.
+    """
+    joined: dict[float, dict[tuple[float, int], Any]] = {}
+    for grid in grids:
+        joined.setdefault(grid.epsilon, {}).update({(c.b, c.I): c for c in grid.cells})
+    replicates = grids[0].replicates
+    whole = [MeasuredGrid(e, replicates, tuple(joined[e].values())) for e in sorted(joined)]
+    seen = [cell.product for grid in whole for cell in grid.reached]
+    line = np.geomspace(min(seen) / 1.3, max(seen) * 1.3, 300)
+    parts = []
+    for grid in whole:
+        shape = shape_of(grid)
+        fitted = {"epsilon": grid.epsilon, **shape._asdict()}
+        rounds = np.maximum(shape.A, shape.C / line)
+        parts += [
+            with_samples({"kind": "measured", **grid.columns()}),
+            with_samples({"kind": "shape", **fitted, "product": line, "rounds": rounds}),
+            {"kind": "corner", **fitted, "product": shape.C / shape.A},
+        ]
+    return FigureTable.of(COLUMNS, parts, replicates=replicates)
 
 
-def stored(mode: str, store: Path) -> Branches:
-    """Return the same from a store."""
-    return branches_of(stored_sweep("tradeoff", mode, store, GRIDS))
+def with_samples(part: dict[str, Any]) -> dict[str, Any]:
+    """Return rows with the samples over all workers, K b T = K b I times the rounds."""
+    names = [name for name in part if name.startswith("rounds")]
+    product = part["product"]
+    return part | {n.replace("rounds", "samples"): product * np.array(part[n]) for n in names}
 
 
-def branches_of(found: SweepResult) -> Branches:
-    """Return the cells by epsilon; grids of one epsilon are joined, cells in both count once."""
-    joined: dict[float, Grid] = {}
-    for name in GRIDS:
-        grid = grid_of(found, name)
-        before = joined.get(grid.epsilon)
-        cells = {
-            (cell.b, cell.I): cell for cell in (*(before.cells if before else ()), *grid.cells)
-        }
-        joined[grid.epsilon] = Grid(grid.epsilon, grid.replicates, tuple(cells.values()))
-    return Branches(tuple(joined[epsilon] for epsilon in sorted(joined)))
-
-
-def draw(data: Branches, figure: Canvas) -> None:
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw rounds and samples against the product."""
     left, right = figure.subplots(1, 2)
-    _draw_costs(data, left, samples=False)
-    _draw_costs(data, right, samples=True)
-    left.set_ylabel("communication rounds")
-    left.set_title("a  Rounds: fall until the corner, then no more")
-    right.set_ylabel("samples over all workers, $K\\,b\\,T$")
-    right.set_title("b  Samples: at their least until the corner, then grow")
+    _draw_costs(data, left, "rounds", "a  Rounds: fall until the corner, then no more")
+    _draw_costs(data, right, "samples", "b  Samples: at their least until the corner, then grow")
     left.legend(fontsize=8)
 
 
-def _draw_costs(data: Branches, ax: Axes, *, samples: bool) -> None:
-    plain_log_axes(ax)
+def _draw_costs(data: FigureTable, ax: Axes, of: str, title: str) -> None:
+    panel = Panel(ax, data, "product", of, plain="xy", title=title)
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    low, high = data.products
-    line = np.geomspace(low / 1.3, high * 1.3, 300)
-    for grid, colour in zip(data.grids, COLOURS, strict=False):
-        shape = shape_of(grid)
-        # rounds x K b I is the number of samples K b T
-        scale = line if samples else np.ones_like(line)
-        ax.plot(line, scale * shape.rounds(line), color=colour, linewidth=1)
-        ax.axvline(grid.epsilon**-0.5, color=colour, linestyle=":", linewidth=1)
+    for ((epsilon,), rows), colour in zip(data.groups("epsilon"), COLOURS, strict=False):
+        panel.line(rows.where(kind="shape"), color=colour, linewidth=1)
+        ax.axvline(epsilon**-0.5, color=colour, linestyle=":", linewidth=1)
         for I, marker in MARKERS.items():
-            cells = [cell for cell in grid.reached if cell.I == I]
-            factors = np.array([cell.product if samples else 1.0 for cell in cells])
-            columns = ([cell.rounds for cell in cells], [cell.low for cell in cells],
-                       [cell.high for cell in cells])  # fmt: skip
-            log_bars(
-                ax,
-                [cell.product for cell in cells],
-                *(factors * np.array(column, dtype=np.float64) for column in columns),
-                marker=marker,
-                color=colour,
-                markersize=5,
-                markeredgecolor="white",
-                markeredgewidth=0.5,
-            )
-        ax.plot([], [], color=colour, label=_label(grid, shape))
-    for I in sorted({cell.I for grid in data.grids for cell in grid.reached}):
-        ax.plot([], [], color="0.4", linestyle="none", marker=MARKERS[I], label=f"$I$ = {I}")
-    ax.set_xlabel("samples per round over all workers, $K\\,b\\,I$")
+            edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.5}
+            own = rows.where(kind="measured", I=I)
+            panel.marks(own, marker=marker, color=colour, markersize=5, **edge)
+        corner = rows.one("product", kind="corner")
+        text = f"$\\epsilon$ = {epsilon:g}: corner {corner:.0f} ({epsilon**-0.5:.0f})"
+        panel.key(text, color=colour)
+    reached = data.kept(np.isfinite(data["rounds"])).where(kind="measured")
+    for I in sorted(reached.distinct("I")):
+        panel.key(f"$I$ = {I:g}", MARKERS[I], color="0.4")
 
 
-def _label(grid: Grid, shape: Shape) -> str:
-    predicted = grid.epsilon**-0.5
-    return f"$\\epsilon$ = {grid.epsilon:g}: corner {shape.corner:.0f} ({predicted:.0f})"
-
-
-def caption(data: Branches) -> str:
+def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
-    shapes = [(grid, shape_of(grid)) for grid in data.grids]
+    shapes = data.where(kind="corner").records()
     corners = ", ".join(
-        f"{shape.corner:.1f} against {grid.epsilon**-0.5:.1f} at epsilon {grid.epsilon:g}"
-        for grid, shape in shapes
+        f"{s['product']:.1f} against {s['epsilon'] ** -0.5:.1f} at epsilon {s['epsilon']:g}"
+        for s in shapes
     )
-    rounds = ", ".join(f"{shape.A * grid.epsilon:.2f}/eps" for grid, shape in shapes)
-    samples = ", ".join(f"{shape.C * grid.epsilon**1.5:.2f} eps^(-3/2)" for grid, shape in shapes)
-    missing = sum(len(grid.cells) - len(grid.reached) for grid in data.grids)
+    rounds = ", ".join(f"{s['A'] * s['epsilon']:.2f}/eps" for s in shapes)
+    samples = ", ".join(f"{s['C'] * s['epsilon'] ** 1.5:.2f} eps^(-3/2)" for s in shapes)
+    missing = int((~np.isfinite(data.where(kind="measured")["rounds"])).sum())
     return (
         "Communication rounds (a) and samples (b) of STEM to epsilon where b and I are off the"
         f" trade-off curve, over K b I (K = {K}; quadratic with phase noise, c = L_n = sigma = 1,"
         " calibrated schedule; rounds are the last crossing of the running average over I;"
-        f" {data.grids[0].replicates} replicates, 95 % bootstrap intervals). Lines: the"
+        f" {data.facts['replicates']} replicates, 95 % bootstrap intervals). Lines: the"
         " remark's shape, max{A, C/(K b I)} rounds and max{K b I A, C} samples, A and C fitted for"
         " each epsilon at I = 1. Dotted and in brackets: the remark's corner K b I = eps^(-1/2);"
         f" the fitted one C/A is {corners}. A is {rounds} and C is {samples}. At the corner the"
@@ -163,12 +137,5 @@ def caption(data: Branches) -> str:
     )
 
 
-ENTRY = Figure(
-    name="suboptimal",
-    summary="rounds and samples off the trade-off curve, on both sides of the corner",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
-    size=(10.4, 4.4),
-    stored=stored,
-)
+SUMMARY = "rounds and samples off the trade-off curve, on both sides of the corner"
+ENTRY = Figure("suboptimal", SUMMARY, table, draw, caption, size=(10.4, 4.4), sweep="tradeoff")

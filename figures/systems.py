@@ -7,6 +7,7 @@ Paper: Table: Comparison.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,110 +17,184 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullLocator
 
-from stemtheory.experiment import stored_sweep, swept
-from stemtheory.figures._systems import (
-    AXES,
-    COSTS,
-    NAMES,
-    PANELS,
-    Row,
-    Systems,
-    systems_of,
-    table,
+from stemtheory.experiment import SweepResult, sweep_for, tuned
+from stemtheory.report import (
+    Column,
+    Figure,
+    FigureTable,
+    Panel,
+    Progress,
+    Quantity,
+    Table,
+    drawable,
+    palette,
 )
-from stemtheory.report import Figure, Progress, drawable, plain_log_axes
+from stemtheory.runtime import Floats
 
-FEW = ("minibatch-sgd", "fedavg", "scaffold", "stem")  # what a quick figure runs by itself
-GRIDS = tuple(f"{name}{end}" for name in PANELS for end in ("", "_batch"))
-STYLES: dict[str, dict[str, Any]] = {
-    "minibatch-sgd": {"color": "#009E73", "marker": "D", "linestyle": "-"},
-    "fedavg": {"color": "#D55E00", "marker": "s", "linestyle": "-"},
-    "scaffold": {"color": "#CC79A7", "marker": "^", "linestyle": (0, (5, 1.5))},
-    "mimemvr": {"color": "#E69F00", "marker": "v", "linestyle": (0, (3, 1, 1, 1))},
-    "fedglomo": {"color": "#56B4E9", "marker": "P", "linestyle": (0, (1, 1))},
-    "fedpd": {"color": "0.15", "marker": "X", "linestyle": (0, (2, 2))},
-    "stem": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
-}
-REST = "others, in the table"
-OTHERS: dict[str, Any] = {"color": "0.72", "linewidth": 0.8, "zorder": 1}
-AT = {
+COSTS = ("rounds", "samples", "vectors")
+# What varies, by the grid of the sweep; of I, the samples of one worker in a round (b I).
+VARIED = {"zeta": "zeta", "steps": "bI", "workers": "K", "epsilon": "epsilon"}
+AXES = {
     "zeta": "$I$ = 16, $K$ = 4",
-    "I": "$\\zeta$ = 16, $K$ = 4",
+    "bI": "$\\zeta$ = 16, $K$ = 4",
     "K": "$\\zeta$ = 4, $I$ = 4",
     "epsilon": "$\\zeta$ = 4, $I$ = 4, $K$ = 4",
 }
-TITLES = {
-    "zeta": "heterogeneity $\\zeta$",
-    "I": "samples per round, $b\\,I$",
-    "K": "workers $K$",
-    "epsilon": "$\\epsilon$ (harder to the right)",
+SAID = {"zeta": "zeta", "bI": "I", "K": "K", "epsilon": "epsilon"}  # in words
+COLUMNS = (
+    *(Quantity(name) for name in ("against", "problem", "system")),
+    Quantity("zeta", "heterogeneity $\\zeta$"),
+    Quantity("bI", "samples per round, $b\\,I$"),
+    Quantity("K", "workers $K$"),
+    Quantity("epsilon", "$\\epsilon$ (harder to the right)"),
+    *(Quantity("eta"), Quantity("rounds", "rounds"), Quantity("samples", "samples per worker")),
+    Quantity("vectors", "vectors per worker"),
+    *(Quantity(name) for name in ("at_edge", "diverged_steps", "samples_of_all_steps")),
+)
+FEW = ("minibatch-sgd", "fedavg", "scaffold", "stem")  # what a quick figure runs by itself
+GRIDS = tuple(f"{name}{end}" for name in VARIED for end in ("", "_batch"))
+NAMES = {
+    "minibatch-sgd": "minibatch SGD",
+    "fedavg": "FedAvg",
+    "scaffold": "SCAFFOLD",
+    "vrl-sgd": "VRL-SGD",
+    "fedprox": "FedProx",
+    "mime": "MIME",
+    "mimelite": "MimeLite",
+    "mimemvr": "MimeMVR",
+    "fedglomo": "FedGLOMO",
+    "fedpd": "FedPD",
+    "slowmo": "SlowMo",
+    "local-polyak": "local Polyak",
+    "local-nesterov": "local Nesterov",
+    "spider": "SPIDER",
+    "stem": "STEM",
 }
-UNITS = {"rounds": "rounds", "samples": "samples per worker", "vectors": "vectors per worker"}
 
 
-def prepare(mode: str, progress: Progress) -> Systems:
-    """Return the data of sweep ``systems``, run on the spot; a quick one has four systems only."""
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
+    """Return the data of sweep ``systems``; a quick one run on the spot has four systems only."""
     labels = FEW if mode == "quick" else ()
-    return systems_of(swept("systems", mode, progress, GRIDS, labels))
+    return table_of(sweep_for("systems", mode, store, progress, GRIDS, labels))
 
 
-def stored(mode: str, store: Path) -> Systems:
-    """Return the same from its store, with all systems."""
-    return systems_of(stored_sweep("systems", mode, store, GRIDS))
+def table_of(found: SweepResult) -> FigureTable:
+    """Return what every system took per worker, with its best step.
+
+    Costs are NaN where no step gets to epsilon. The samples of all steps are the cost of tuning.
+    """
+    parts: list[dict[str, Any]] = []
+    for winner in tuned(found.targets, found.results):
+        cell, grid = winner.point.cell, winner.point.grid.removesuffix("_batch")
+        if grid not in VARIED:
+            continue
+        who = {"problem": cell.task.problem, "system": winner.point.label, "K": cell.task.K}
+        at = {"zeta": float(str(dict(cell.task.dials)["zeta"])), "bI": cell.b * cell.I}
+        costs = {name: winner.costs.get(name, math.nan) for name in COSTS}
+        eta = math.nan if winner.value is None else winner.value
+        tuning = {"diverged_steps": winner.diverged, "samples_of_all_steps": winner.spent}
+        row = {"against": VARIED[grid], **who, **at, "epsilon": winner.epsilon, "eta": eta, **costs}
+        parts.append({**row, "at_edge": winner.at_edge, **tuning})
+    options = [dict(p.cell.method.schedule_options) for p in found.points]
+    steps = tuple(sorted({float(str(o["eta"])) for o in options if "eta" in o}, reverse=True))
+    replicates = max(point.cell.replicates for point in found.points)
+    return FigureTable.of(COLUMNS, parts, steps=steps, replicates=replicates)
 
 
-def shown_problem(data: Systems) -> str:
+def view(data: FigureTable) -> Table:
+    """Return every tuned run: what it took, with which step, and what the search took."""
+    note = (
+        "Per worker; vectors are those sent and received. Against I, the value is b I, the samples"
+        f" of a round. A dash: no step of the {len(data.facts['steps'])} gets there within its run."
+        " Edge: the best step is the first or last of the grid. The samples of all steps are the"
+        " cost of tuning, and times the best is what it multiplies the samples by."
+    )
+    rows = []
+    for r in data.records():
+        none, spent = math.isnan(r["eta"]), r["samples_of_all_steps"]
+        numbers = [None if math.isnan(r[name]) else r[name] for name in ("eta", *COSTS)]
+        place = "none" if none else "edge" if r["at_edge"] else "inside"
+        times = None if none else spent / r["samples"]
+        who = SAID[r["against"]], r["problem"], NAMES.get(r["system"], r["system"])
+        at = r[r["against"]], r["epsilon"]
+        rows.append((*who, *at, *numbers, place, r["diverged_steps"], spent, times))
+    columns = (
+        *(Column(name, False) for name in ("against", "problem", "system")),
+        *(Column(name) for name in ("value", "epsilon", "best step", *COSTS)),
+        Column("step", False),
+        *(Column(name) for name in ("diverged steps", "samples of all steps", "times the best")),
+    )
+    return Table("Systems with their best of one grid of steps", note, columns, tuple(rows))
+
+
+STYLES: dict[str, dict[str, Any]] = {
+    "minibatch-sgd": {"color": palette.GREEN, "marker": "D", "linestyle": "-"},
+    "fedavg": {"color": palette.VERMILION, "marker": "s", "linestyle": "-"},
+    "scaffold": {"color": palette.PURPLE, "marker": "^", "linestyle": (0, (5, 1.5))},
+    "mimemvr": {"color": palette.ORANGE, "marker": "v", "linestyle": (0, (3, 1, 1, 1))},
+    "fedglomo": {"color": palette.SKY, "marker": "P", "linestyle": (0, (1, 1))},
+    "fedpd": {"color": "0.15", "marker": "X", "linestyle": (0, (2, 2))},
+    "stem": {"color": palette.BLUE, "marker": "o", "linestyle": "-"},
+}
+REST = "others, in the table"
+OTHERS: dict[str, Any] = {"color": "0.72", "linewidth": 0.8, "zorder": 1}
+
+
+def problem_shown(data: FigureTable) -> str:
     """Return the problem that is drawn: the one that is not convex, if it is there."""
-    problems = data.problems()
-    return "cosine" if "cosine" in problems else problems[0]
+    problems = data.distinct("problem")
+    return "cosine" if "cosine" in problems else str(problems[0])
 
 
-def draw(data: Systems, figure: Canvas) -> None:
+def least_epsilon(data: FigureTable) -> float:
+    """Return the epsilon of the panels over zeta, I and K: the smallest that is there."""
+    fixed = data.where(against=tuple(AXES)[:-1])["epsilon"]
+    return float(fixed.min()) if len(fixed) else math.nan
+
+
+def rows_of(data: FigureTable, against: str) -> FigureTable:
+    """Return what one column of panels shows, by x; with epsilon on the axis it is not fixed."""
+    rows = data.where(against=against, problem=problem_shown(data))
+    if against != "epsilon":
+        rows = rows.where(epsilon=least_epsilon(data))
+    return rows.sorted("system", tuple(NAMES)).sorted(against)
+
+
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw a row of panels for each cost and a column for each setting."""
     grid = figure.subplots(len(COSTS), len(AXES), sharex="col")
     for r, cost in enumerate(COSTS):
-        for c, against in enumerate(AXES):
-            ax = grid[r, c]
-            _panel(data, ax, against, cost)
+        for c, (against, held) in enumerate(AXES.items()):
             letter = "abcdefghijkl"[r * len(AXES) + c]
-            ax.set_title(letter if r else f"{letter}  {AT[against]}")
-            if c == 0:
-                ax.set_ylabel(UNITS[cost])
-            if r == len(COSTS) - 1:
-                ax.set_xlabel(TITLES[against])
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    last = sorted(range(len(labels)), key=lambda i: labels[i] == REST)
-    handles, labels = [handles[i] for i in last], [labels[i] for i in last]
+            title = letter if r else f"{letter}  {held}"
+            _panel(rows_of(data, against), grid[r, c], against, cost, title)
+            if c > 0:
+                grid[r, c].set_ylabel("")
+            if r < len(COSTS) - 1:
+                grid[r, c].set_xlabel("")
+    drawn = zip(*grid[0, 0].get_legend_handles_labels(), strict=True)
+    handles, labels = zip(*sorted(drawn, key=lambda pair: pair[1] == REST), strict=True)
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
 
 
-def _panel(data: Systems, ax: Axes, against: str, cost: str) -> None:
-    problem = shown_problem(data)
-    epsilon = None if against == "epsilon" else data.epsilon()
-    lines = {x: data.series(against, problem, x, epsilon) for x in data.labels()}
-    plain_log_axes(ax)
-    ticks = sorted({row.x for rows in lines.values() for row in rows})
+def _panel(data: FigureTable, ax: Axes, against: str, cost: str, title: str) -> None:
+    panel = Panel(ax, data, against, cost, plain="xy", title=title)
+    ticks = sorted(data.distinct(against))
     ax.set_xticks(ticks, [f"{tick:.2g}" for tick in ticks])
     ax.xaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     grey, places = False, Counter[float]()
-    for label, rows in lines.items():
-        x, y = np.array([[row.x, getattr(row, cost)] for row in rows]).reshape(-1, 2).T
-        good = drawable(x, y)
-        style = STYLES.get(label, OTHERS)
-        name = NAMES[label] if label in STYLES else None if grey else REST
-        grey = grey or label not in STYLES
+    for system in data.sorted("system", tuple(NAMES)).distinct("system"):
+        rows, style = data.where(system=system), STYLES.get(system, OTHERS)
+        name = NAMES[system] if system in STYLES else None if grey else REST
+        grey = grey or system not in STYLES
+        reached = drawable(rows[cost])
         look: dict[str, Any] = {"linewidth": 1.2, "markersize": 5, **style}
-        ax.plot(x[good], y[good], label=name, **look)
-        if label in STYLES:
-            _unreached(ax, x[~good], style, places)
-    for row in best_rows(lines.values(), cost):
-        ring: dict[str, Any] = {
-            "markersize": 11,
-            "markeredgecolor": "0.1",
-            "markerfacecolor": "none",
-        }
-        ax.plot([row.x], [getattr(row, cost)], "o", markeredgewidth=1, zorder=5, **ring)
+        panel.line(rows.kept(reached), label=name, **look)
+        if system in STYLES:
+            _unreached(ax, rows.kept(~reached)[against], style, places)
+    ring: dict[str, Any] = {"markersize": 11, "markeredgecolor": "0.1", "markeredgewidth": 1}
+    panel.marks(best_rows(data, against, cost), marker="o", mfc="none", zorder=5, **ring)
     if places:  # room for the marks at the top
         low, high = ax.get_ylim()
         ax.set_ylim(low, high * (high / low) ** 0.2)
@@ -127,39 +202,35 @@ def _panel(data: Systems, ax: Axes, against: str, cost: str) -> None:
         ax.invert_xaxis()
 
 
-def _unreached(ax: Axes, x: Any, style: dict[str, Any], places: Counter[float]) -> None:
+def _unreached(ax: Axes, x: Floats, style: dict[str, Any], places: Counter[float]) -> None:
     """Mark a system that does not get there by its hollow marker at the top edge."""
-    for place in x:
+    for place in x.tolist():
         height = 0.97 - 0.07 * places[place]
         places[place] += 1
-        look = {"markerfacecolor": "white", "markersize": 5, "clip_on": False}
+        look: dict[str, Any] = {"markerfacecolor": "white", "markersize": 5, "clip_on": False}
         transform = ax.get_xaxis_transform()
         ax.plot([place], [height], transform=transform, **{**style, **look, "linestyle": "none"})
 
 
-def best_rows(lines: Any, cost: str) -> list[Row]:
+def best_rows(rows: FigureTable, against: str, cost: str) -> FigureTable:
     """Return, at every x, the row with the least cost among the systems that get there."""
-    rows = [row for line in lines for row in line if drawable(getattr(row, cost)).all()]
-    places = sorted({row.x for row in rows})
-    return [min((r for r in rows if r.x == x), key=lambda r: getattr(r, cost)) for x in places]
+    reached = rows.kept(drawable(rows[cost]))
+    order = np.argsort(reached[cost], kind="stable")
+    _, first = np.unique(reached[against][order], return_index=True)
+    return reached.kept(np.isin(np.arange(len(reached)), order[first]))
 
 
-def wins(data: Systems, against: str, cost: str) -> list[tuple[float, list[str]]]:
+def wins(data: FigureTable, against: str, cost: str) -> list[tuple[float, list[str]]]:
     """Return for every x the systems within 5 % of the least cost, best first."""
-    epsilon = None if against == "epsilon" else data.epsilon()
-    lines = [data.series(against, shown_problem(data), x, epsilon) for x in data.labels()]
+    rows = rows_of(data, against)
     found = []
-    for best in best_rows(lines, cost):
-        least = getattr(best, cost)
-        near = [
-            r for rows in lines for r in rows if r.x == best.x and getattr(r, cost) <= 1.05 * least
-        ]
-        near.sort(key=lambda r: getattr(r, cost))
-        found.append((best.x, [NAMES[r.label] for r in near]))
+    for (x,), own in rows.kept(drawable(rows[cost])).groups(against):
+        near = own.kept(own[cost] <= 1.05 * own[cost].min()).sorted(cost)
+        found.append((x, [NAMES[system] for system in near.frame["system"]]))
     return found
 
 
-def _told(data: Systems, against: str, cost: str) -> str:
+def _told(data: FigureTable, against: str, cost: str) -> str:
     """Say who wins where, neighbours with the same winners together."""
     parts: list[tuple[list[float], list[str]]] = []
     for x, names in wins(data, against, cost):
@@ -167,48 +238,47 @@ def _told(data: Systems, against: str, cost: str) -> str:
             parts[-1][0].append(x)
         else:
             parts.append(([x], names))
-    return ", ".join(f"{' = '.join(names)} at {_range(xs)}" for xs, names in parts)
+    return ", ".join(
+        f"{' = '.join(names)} at {xs[0]:g}" + (f" to {xs[-1]:g}" if len(xs) > 1 else "")
+        for xs, names in parts
+    )
 
 
-def _range(xs: list[float]) -> str:
-    return f"{xs[0]:g}" if len(xs) == 1 else f"{xs[0]:g} to {xs[-1]:g}"
-
-
-def _missing(rows: list[Row]) -> list[str]:
+def _missing(rows: FigureTable) -> list[str]:
     """Name the systems that do not get there, each with its places."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for row in rows:
-        found.setdefault(NAMES[row.label], {}).setdefault(row.against, []).append(f"{row.x:g}")
-    return [
-        f"{name} at " + " and ".join(f"{axis} = {', '.join(xs)}" for axis, xs in places.items())
-        for name, places in found.items()
-    ]
+    found: dict[str, list[str]] = {}
+    for (system, against), own in rows.groups("system", "against"):
+        at = ", ".join(f"{x:g}" for x in own[against])
+        found.setdefault(NAMES[system], []).append(f"{SAID[against]} = {at}")
+    return [f"{name} at {' and '.join(places)}" for name, places in found.items()]
 
 
-def caption(data: Systems) -> str:
+def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
-    problem, epsilon = shown_problem(data), data.epsilon()
-    shown = [r for r in data.rows if r.problem == problem]
-    missing = [
-        r for r in shown if r.eta is None and (r.against == "epsilon" or r.epsilon == epsilon)
-    ]
-    lost = "; ".join(_missing(missing))
-    overhead = float(np.median([r.overhead for r in shown if r.overhead is not None]))
-    edge, won = sum(r.at_edge for r in shown), sum(r.eta is not None for r in shown)
+    problem, epsilon, steps = problem_shown(data), least_epsilon(data), data.facts["steps"]
+    shown = data.where(problem=problem)
+    won = np.isfinite(shown["eta"])
+    seen = (shown["epsilon"] == epsilon) | (shown.frame["against"] == "epsilon").to_numpy()
+    lost = "; ".join(_missing(shown.kept(~won & seen)))
+    overhead = np.median((shown["samples_of_all_steps"] / shown["samples"])[won])
+    edge = int(shown["at_edge"].sum())
     told = "; ".join(
-        f"{cost} over {name}: {_told(data, name, cost)}" for cost in COSTS[:2] for name in AXES
+        f"{cost} over {SAID[name]}: {_told(data, name, cost)}"
+        for cost in COSTS[:2]
+        for name in AXES
     )
     return (
         f"What one worker spends until E||grad f(xbar_a)||^2 is at most epsilon = {epsilon:g} (last"
         f" column: over epsilon), on {problem} (two dimensions, L = sigma = 1, noise that depends"
         " on x, L_n = 0.5, workers that disagree at the optimum by zeta). Every system has its best"
-        f" of the same {len(data.steps)} steps from {data.steps[0]:g}/L down to"
-        f" {data.steps[-1]:.2g}/L, for each epsilon that with the fewest samples;"
-        f" {data.replicates} replicates; a step at which a run diverged cannot win. Against zeta, I"
-        " = 16; against I, zeta = 16; against K and epsilon, zeta = I = 4. Minibatch SGD takes one"
-        " step on all the b I samples of a round. Rings: the least of a column; within 5 % of it:"
-        f" {told}. Hollow, at the top: not reached within the run ({lost or 'none'}). Tuning took"
-        f" {overhead:.0f} times the samples of the winner (median); {edge} of {won} winners"
+        f" of the same {len(steps)} steps from {steps[0]:g}/L down to"
+        f" {steps[-1]:.2g}/L, for each epsilon that with the fewest samples;"
+        f" {data.facts['replicates']} replicates; a step at which a run diverged cannot win."
+        " Against zeta, I = 16; against I, zeta = 16; against K and epsilon, zeta = I = 4."
+        " Minibatch SGD takes one step on all the b I samples of a round. Rings: the least of a"
+        f" column; within 5 % of it: {told}. Hollow, at the top: not reached within the run"
+        f" ({lost or 'none'}). Tuning took"
+        f" {overhead:.0f} times the samples of the winner (median); {edge} of {won.sum()} winners"
         " are at the edge of the grid. Not claimed: that the order is the same on other problems,"
         " in high dimension or with other momentum (a is tied to the step by a common factor)."
         " MIME's full local gradients are free of noise here and count b I samples, which flatters"
@@ -216,14 +286,15 @@ def caption(data: Systems) -> str:
     )
 
 
+SUMMARY = "rounds, samples and vectors to epsilon of every tuned system, over zeta, I and K"
 ENTRY = Figure(
-    name="systems",
-    summary="rounds, samples and vectors to epsilon of every tuned system, over zeta, I and K",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
+    "systems",
+    SUMMARY,
+    table,
+    draw,
+    caption,
     size=(12.4, 8.4),
-    stored=stored,
+    sweep="systems",
     report_mode="quick",
-    table=table,
+    view=view,
 )

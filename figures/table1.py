@@ -1,190 +1,176 @@
 """Table 1: the exponents that the paper promises for every nu, and the measured ones beside them.
 
 Exact: by exact moments on a quadratic, along each theorem's own curve and schedule, for this
-paper's rows. Tuned: every row, by simulation, each system with its best of one grid of steps.
+paper's rows. Tuned: every row, by simulation with its own law of b and I, each system with its best
+of one grid of steps for every epsilon, from the fits of sweep ``systems``.
 
 Paper: Table: Comparison, Thm: PR_Convergence_Main, Thm: Flexible_FedAvg.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.bounds import TableRow, table1_exponents
-from stemtheory.figures import _table1_tuned
-from stemtheory.figures._exact import (
-    FEDAVG_COLOUR,
-    STEM_COLOUR,
-    costs_down_to,
-    exponent,
+from stemtheory.bounds import table1_exponents
+from stemtheory.experiment import Fit, stored_sweep, swept
+from stemtheory.figures._exact import costs_down_to, exponent
+from stemtheory.figures._table1_view import (
+    BATCH,
+    CONSTANT,
+    COSTS,
+    FITTED,
+    LOCAL,
+    LOWEST,
+    NUS,
+    PROX,
+    reasons,
+    view,
 )
-from stemtheory.figures._table1_tuned import TunedRow
-from stemtheory.report import Column, Figure, Progress, Table
+from stemtheory.figures.systems import NAMES
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
 
 K = 4
-NUS = tuple(Fraction(n, 4) for n in range(5))
-SHORTEST, LOWEST = 2.0**6, 1e-8
-FITTED = 2e-3  # exponents are fitted at and below it: where T >= 4096
-# Rows of the paper that are a point of a curve: (algorithm, nu).
-POINTS = {"Fed STEM": ("STEM", Fraction(1)), "Minibatch STEM": ("STEM", Fraction(0))}
+SHORTEST = 2.0**6
+GRIDS = ("epsilon", "law_local", "law_batch", "law_prox")
+OWN = {"STEM": (palette.BLUE, "o"), "FedAvg": (palette.VERMILION, "s")}
+COLUMNS = (
+    *(Quantity(name) for name in ("kind", "algorithm", "law", "problem", "cost")),
+    Quantity("nu", "$\\nu$, from minibatch to local steps"),
+    Quantity("exponent", "exponent of $\\epsilon$", ("exponent_low", "exponent_high")),
+    *(Quantity(n) for n in ("exponent_low", "exponent_high", "claimed", "verdict", "reason")),
+)
 
 
-class Measured(NamedTuple):
-    """Exact exponents of epsilon along one curve: samples per worker and rounds."""
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
+    """Return the exponents of ``cost`` (samples or rounds), 95 % intervals beside fitted ones.
 
-    samples: float
-    rounds: float
-
-
-@dataclass(frozen=True)
-class Exponents:
-    """The paper's rows at every nu, what is exact of this paper's own, and tuned exponents."""
-
-    paper: dict[Fraction, tuple[TableRow, ...]]
-    measured: dict[tuple[str, Fraction], Measured]
-    tuned: tuple[TunedRow, ...] = ()
-
-
-def prepare(mode: str, progress: Progress) -> Exponents:
-    """Return the exponents; the exact ones are the same in every mode, quick has no tuned ones."""
+    ``paper``: as the paper claims them for its own rows at every nu; ``exact``: from exact moments,
+    the same in every mode; ``tuned``: of a system by rule, on a problem. Quick ones would take too
+    long: none, unless a store of sweep ``systems`` holds them.
+    """
     progress("exact exponents along the curves of Table 1")
-    return replace(exact(), tuned=_table1_tuned.measured(mode, progress))
+    parts = [*paper_rows(), *exact_rows()]
+    if store is not None:
+        parts += map(tuned_row, stored_sweep("systems", mode, store, GRIDS).fits)
+    elif mode != "quick":
+        parts += map(tuned_row, swept("systems", mode, progress, GRIDS).fits)
+    return FigureTable.of(COLUMNS, parts)
 
 
-def stored(mode: str, store: Path) -> Exponents:
-    """Return the same with the tuned exponents of the store of sweep ``systems``."""
-    return replace(exact(), tuned=_table1_tuned.stored(mode, store))
+def paper_rows() -> Iterator[dict[str, Any]]:
+    """Yield the exponents that the paper claims for STEM and FedAvg."""
+    for nu in NUS:
+        for row in table1_exponents(nu):
+            if row.here and row.algorithm in OWN:
+                who = {"kind": "paper", "algorithm": row.algorithm, "nu": float(nu)}
+                yield from ({**who, "cost": c, "exponent": float(getattr(row, c))} for c in COSTS)
 
 
-def exact() -> Exponents:
-    """Return the paper's exponents and the exact ones."""
-    measured = {(name, nu): measure(name.lower(), nu) for name in ("STEM", "FedAvg") for nu in NUS}
-    return Exponents({nu: table1_exponents(nu) for nu in NUS}, measured)
+def exact_rows() -> Iterator[dict[str, Any]]:
+    """Yield the exponents of both curves, fitted from FITTED down to LOWEST."""
+    for name in OWN:
+        for nu in NUS:
+            who = {"kind": "exact", "algorithm": name, "nu": float(nu)}
+            found = zip(COSTS, measure(name.lower(), nu), strict=True)
+            yield from ({**who, "cost": cost, "exponent": value} for cost, value in found)
 
 
-def measure(algorithm: str, nu: Fraction) -> Measured:
-    """Return the exponents of one curve, fitted from FITTED down to LOWEST."""
+def measure(algorithm: str, nu: Fraction) -> tuple[float, float]:
+    """Return the exponents of samples and rounds along one curve."""
     costs = costs_down_to(algorithm, K, float(nu), SHORTEST, LOWEST)
     kept = costs.epsilon <= FITTED
     at = costs.epsilon[kept]
-    return Measured(exponent(at, costs.samples[kept]), exponent(at, costs.rounds[kept]))
+    return exponent(at, costs.samples[kept]), exponent(at, costs.rounds[kept])
 
 
-COLUMNS = (
-    Column("algorithm", False),
-    Column("nu"),
-    *(Column(name) for name in ("samples", "measured samples", "rounds", "measured rounds")),
-    *(Column(name) for name in ("b", "I", "tuned samples", "tuned rounds")),
-    Column("claimed under", False),
-)
-NOTE = (
-    "Powers p of eps^p; b and I are those of the setting. Measured: exact moments, K = 4, quadratic"
-    f" with h = L = sigma = 1, zeta = 0, least squares over {LOWEST:g} <= eps <= {FITTED:g}. A"
-    " dash: quoted by the paper from others, or a nu that was not run. Tuned: simulated with b and"
-    " I as the row has them, the best of 12 common steps for every epsilon; from the steepest to"
-    " the flattest of the problems, ± the widest 95 % half-width; epsilon is moderate there (all"
-    " numbers: stemtheory sweep systems --json). Claimed under: what the row's theorem assumes."
-    " Rows of others are not covered by the claims checked here: their exponents are measured, and"
-    " their theorems not verified. On the problems of the tuned columns the Hessians of two workers"
-    " differ by at most 0.73 L and their gradients by up to zeta = 4, at a minimum too:"
-    " MIME's assumption holds there, FedProx's gradient similarity does not."
-)
+def tuned_row(fit: Fit) -> dict[str, Any]:
+    """Return one fit of sweep ``systems``: NaN, and a reason, where it has no exponent."""
+    cost, _, rule = fit.rule.name.partition("_")
+    low, high = fit.ci95 or (math.nan, math.nan)
+    who = {"algorithm": str(fit.group["label"]), "problem": str(fit.group["problem"])}
+    value = math.nan if fit.exponent is None else fit.exponent
+    found = {"exponent": value, "exponent_low": low, "exponent_high": high}
+    what = {"kind": "tuned", **who, "law": f"_{rule}" if rule else CONSTANT, "cost": cost}
+    return {**what, **found, "claimed": fit.theory, "verdict": fit.verdict, "reason": fit.reason}
 
 
-def table(data: Exponents) -> Table:
-    """Return Table 1: this paper's rows at every nu, then its special cases, then the others'."""
-    rows = [_row(data, nu, r) for nu in NUS for r in data.paper[nu] if r.algorithm == "STEM"]
-    fixed = data.paper[NUS[0]]
-    own = {row.algorithm: row for row in fixed if row.here}
-    rows += [_row(data, POINTS[name][1], own[name], name) for name in POINTS]
-    rows += [
-        _row(data, nu, r)
-        for nu in NUS
-        for r in data.paper[nu]
-        if r.here and r.algorithm == "FedAvg"
-    ]
-    rows += [_row(data, None, r) for r in fixed if not r.here]
-    return Table(
-        "Table 1: exponents of epsilon, the paper's and measured", NOTE, COLUMNS, tuple(rows)
-    )
-
-
-def _row(
-    data: Exponents, nu: Fraction | None, row: TableRow, point: str = ""
-) -> tuple[str | None, ...]:
-    found, name = None, point or row.algorithm
-    if nu is not None:
-        found = data.measured[POINTS[point] if point else (row.algorithm, nu)]
-    return (
-        row.algorithm,
-        None if nu is None else str(nu),
-        str(row.samples),
-        None if found is None else f"{found.samples:.4f}",
-        str(row.rounds),
-        None if found is None else f"{found.rounds:.4f}",
-        str(row.b),
-        str(row.I),
-        *(_table1_tuned.cell(data.tuned, name, nu, cost) for cost in ("samples", "rounds")),
-        _table1_tuned.premises(name, here=row.here),
-    )
-
-
-def draw(data: Exponents, figure: Canvas) -> None:
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw both exponents against nu, the paper's as lines; below, the tuned ones of every row."""
-    grid = figure.subplots(1 + bool(data.tuned), 2, squeeze=False)
+    tuned = data.where(kind="tuned")
+    grid = figure.subplots(1 + bool(len(tuned)), 2, squeeze=False)
     left, right = grid[0]
-    if data.tuned:
+    _draw_cost(left, data.where(cost="samples"), "a  Samples per worker")
+    _draw_cost(right, data.where(cost="rounds"), "b  Communication rounds")
+    left.legend(loc="upper right")
+    if len(tuned):
         figure.set_size_inches(9.6, 8.4)
-        for ax, cost, title in zip(grid[1], ("samples", "rounds"), "cd", strict=True):
-            _table1_tuned.draw(ax, data.tuned, cost)
-            ax.set_title(f"{title}  {cost.capitalize()}, steps tuned for each $\\epsilon$")
+        for ax, cost, letter in zip(grid[1], COSTS, "cd", strict=True):
+            _draw_tuned(ax, tuned.where(cost=cost))
+            ax.set_title(f"{letter}  {cost.capitalize()}, steps tuned for each $\\epsilon$")
         grid[1, 1].set_yticklabels([])
         grid[1, 0].legend(loc="lower left", ncols=2)
-    _draw_cost(left, data, "samples")
-    _draw_cost(right, data, "rounds")
-    left.set_title("a  Samples per worker")
-    right.set_title("b  Communication rounds")
-    left.legend(loc="upper right")
 
 
-def _draw_cost(ax: Axes, data: Exponents, of: str) -> None:
-    for name, colour, marker in (("STEM", STEM_COLOUR, "o"), ("FedAvg", FEDAVG_COLOUR, "s")):
-        own = [
-            float(getattr(row, of))
-            for nu in NUS
-            for row in data.paper[nu]
-            if row.here and row.algorithm == name
-        ]
-        at = [float(nu) for nu in NUS]
-        ax.plot(at, own, "--", color=colour, linewidth=1.2)
-        seen = [getattr(data.measured[name, nu], of) for nu in NUS]
-        ax.plot(at, seen, marker, color=colour, label=f"{name}, exact")
-    ax.plot([], [], "--", color="0.3", linewidth=1.2, label="Table 1 of the paper")
-    ax.set(ylim=(-2.15, -0.85), xlim=(-0.05, 1.05))
+def _draw_cost(ax: Axes, data: FigureTable, title: str) -> None:
+    limits: dict[str, Any] = {"ylim": (-2.15, -0.85), "xlim": (-0.05, 1.05)}
+    panel = Panel(ax, data, "nu", "exponent", log="", title=title, **limits)
+    for name, (colour, marker) in OWN.items():
+        own = data.where(algorithm=name)
+        panel.line(own.where(kind="paper"), linestyle="--", color=colour, linewidth=1.2)
+        exact = own.where(kind="exact")
+        panel.marks(exact, marker=marker, color=colour, label=f"{name}, exact")
+    panel.key("Table 1 of the paper", "--", linewidth=1.2)
     ax.set_yticks([-2, -1.5, -1], ["-2", "-3/2", "-1"])
-    ax.set_xlabel("$\\nu$, from minibatch to local steps")
-    ax.set_ylabel("exponent of $\\epsilon$")
 
 
-def deviation(data: Exponents) -> float:
-    """Return the largest distance between a measured exponent and the paper's."""
-    return max(
-        float(abs(float(getattr(row, of)) - getattr(data.measured[row.algorithm, nu], of)))
-        for nu in NUS
-        for row in data.paper[nu]
-        if row.here and row.algorithm in ("STEM", "FedAvg")
-        for of in ("samples", "rounds")
-    )
+COLOURS = (palette.BLUE, palette.ORANGE, palette.GREEN)
+MARKERS = "os^"
+LAW_NAMES = {
+    CONSTANT: "$b, I$ fixed",
+    LOCAL: "$I = \\epsilon^{-1/2}$",
+    BATCH: "$b = \\epsilon^{-1/2}$",
+    PROX: "$I = 1/\\epsilon$",
+}
 
 
-def caption(data: Exponents) -> str:
+def _draw_tuned(ax: Axes, data: FigureTable) -> None:
+    """Draw the exponents of one cost, a line for each system and law, beside those claimed."""
+    problems, places = data.distinct("problem"), []
+    for at, ((law, system), rows) in enumerate(data.groups("law", "algorithm")):
+        places.append(f"{NAMES[system]}, {LAW_NAMES[law]}")
+        for claimed in rows["claimed"]:
+            ax.plot([claimed] * 2, [at - 0.4, at + 0.4], color="0.1", linewidth=2, zorder=3)
+        for (problem,), own in rows.kept(np.isfinite(rows["exponent"])).groups("problem"):
+            i, x, (low, high) = problems.index(problem), own["exponent"], own.interval("exponent")
+            y = [at + 0.22 * (i - (len(problems) - 1) / 2)]
+            look: dict[str, Any] = {"color": COLOURS[i % 3], "marker": MARKERS[i % 3]}
+            bars = np.stack([x - low, high - x])
+            ax.errorbar(x, y, xerr=bars, elinewidth=1, capsize=0, markersize=4.5, **look)
+    for i, problem in enumerate(problems):
+        ax.plot([], [], MARKERS[i % 3], color=COLOURS[i % 3], label=f"tuned, {problem}")
+    ax.plot([], [], color="0.1", linewidth=2, label="the row's claim")
+    ax.set_yticks(range(len(places)), places)
+    ax.set(xlim=(-3.15, -0.4), ylim=(len(places) + 0.9, -0.6), xlabel=data.label("exponent"))
+
+
+def deviation(data: FigureTable) -> float:
+    """Return the largest distance between an exact exponent and the paper's."""
+    exact = data.where(kind="exact").records()
+    names = ("algorithm", "nu", "cost")
+    claimed = [data.one("exponent", kind="paper", **{n: r[n] for n in names}) for r in exact]
+    return float(max(abs(r["exponent"] - value) for r, value in zip(exact, claimed, strict=True)))
+
+
+def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
     return (
         "Exponents of epsilon in samples per worker and rounds until E||grad f(xbar_a)||^2 is at"
@@ -198,34 +184,35 @@ def caption(data: Exponents) -> str:
     )
 
 
-def _tuned_told(data: Exponents) -> str:
+def _tuned_told(data: FigureTable) -> str:
     """Say what the tuned columns of the table rest on."""
-    if not data.tuned:
+    tuned = data.where(kind="tuned")
+    if not len(tuned):
         return (
             "The table's tuned columns are empty: stemtheory sweep systems measures them, and"
             " --store draws them."
         )
-    problems = ", ".join(dict.fromkeys(row.problem for row in data.tuned))
-    lost = "; ".join(_table1_tuned.reasons(data.tuned))
-    verdicts = Counter(row.verdict for row in data.tuned)
+    lost = "; ".join(reasons(data))
+    verdicts = Counter(tuned.frame["verdict"])
     counts = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
     return (
         "(c, d) and the table's tuned columns: every row with its own b and I and the best of 12"
-        f" common steps for each epsilon ({problems}; 95 % intervals), against the row's claim:"
-        f" {counts} (slower: steeper over this range, so that epsilon is not small yet or the row's"
-        " assumption does not hold here; faster contradicts no bound)."
+        f" common steps for each epsilon ({', '.join(tuned.distinct('problem'))}; 95 % intervals),"
+        f" against the row's claim: {counts} (slower: steeper over this range, so that epsilon is"
+        " not small yet or the row's assumption does not hold here; faster contradicts no bound)."
         f" Not estimable: {lost or 'none'}."
     )
 
 
+SUMMARY = "Table 1: the paper's exponents of samples and rounds, and the exact ones"
 ENTRY = Figure(
-    name="table1",
-    summary="Table 1: the paper's exponents of samples and rounds, and the exact ones",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
+    "table1",
+    SUMMARY,
+    table,
+    draw,
+    caption,
     size=(9.6, 3.8),
-    table=table,
-    stored=stored,
+    sweep="systems",
     report_mode="quick",
+    view=view,
 )

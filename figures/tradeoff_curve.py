@@ -11,44 +11,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.experiment import stored_sweep
-from stemtheory.figures._tradeoff import (
-    SEED,
-    Cell,
-    Grid,
-    K,
-    grid_of,
-    measure,
-    measured_grid,
-    problem,
-)
-from stemtheory.report import Figure, Progress, log_bars, plain_log_axes
-from stemtheory.simulator import hitting_time, interval, simulate
+from stemtheory.figures._tradeoff import BATCH, CELL, SEED, K, MeasuredGrid, measured
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
+from stemtheory.simulator import interval
 
 NUS = (0.0, 0.25, 0.5, 0.75, 1.0)
-STEM_COLOUR, FEDAVG_COLOUR, CORNER_COLOUR = "#0072B2", "#D55E00", "black"
-# epsilon of the runs along the curves: FedAvg takes 1/(K b eps^2) iterations at each T tried
-CURVE_EPSILON = {"quick": 4e-3, "default": 4e-3, "full": 2e-3}
-FEDAVG_REPLICATES = 32
-FEDAVG_LENGTHS = (0.6, 0.85, 1.2, 1.7)
-
-
-Place = Callable[[float, float], tuple[float, float]]
-
-
-class Point(NamedTuple):
-    """A (b, I) on the line K b I = eps^{-1/2} with its nu, and the rounds measured there."""
-
-    nu: float
-    cell: Cell
+CORNER = BATCH._replace(ends=("batch_low", "batch_high"))
+COLUMNS = (
+    *(Quantity(name) for name in ("kind", "algorithm")),
+    Quantity("nu", "$\\nu$ (0: large minibatch, one step; 1: small minibatch, many steps)"),
+    *(CORNER if column == BATCH else column for column in CELL),
+    *(Quantity(name) for name in ("batch_low", "batch_high")),
+)
 
 
 class Corner(NamedTuple):
@@ -56,24 +37,8 @@ class Corner(NamedTuple):
 
     I: int
     batch: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Curves:
-    """The corners measured at the paper's epsilon, and the rounds along both curves at another."""
-
-    grid: Grid
-    corners: tuple[Corner, ...]
-    epsilon: float
-    stem: tuple[Point, ...]
-    fedavg: tuple[Point, ...]
-
-    @property
-    def product(self) -> float:
-        """K b I on the paper's line at the paper's epsilon."""
-        return float(self.grid.epsilon**-0.5)
+    batch_low: float
+    batch_high: float
 
 
 def stem_point(nu: float, epsilon: float) -> tuple[float, float]:
@@ -104,39 +69,61 @@ def fedavg_nu(I: float, epsilon: float) -> float:
     return 8 * r / (3 + 2 * r)
 
 
-def prepare(mode: str, progress: Progress) -> Curves:
+class CurveStyle(NamedTuple):
+    """One algorithm's curve, the power of epsilon in its rounds, and how it is drawn."""
+
+    place: Callable[[float, float], tuple[float, float]]
+    nu: Callable[[float, float], float]
+    power: float
+    formula: str
+    colour: str
+    marker: str
+    aside: float  # its places stand off the line, to either side
+
+
+CURVES = {
+    "STEM": CurveStyle(stem_point, stem_nu, 1.0, "\\epsilon^{-1}", palette.BLUE, "o", 1.18),
+    "FedAvg": CurveStyle(
+        fedavg_point, fedavg_nu, 1.5, "\\epsilon^{-3/2}", palette.VERMILION, "s", 1 / 1.18
+    ),
+}
+
+
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
     """Return the measured corners and the measured rounds along both curves."""
-    grid, epsilon = measured_grid(mode, progress), CURVE_EPSILON[mode]
-    # K workers: the curves hold with K^2 eps in the place of eps, and then K b I = eps^{-1/2}.
-    longest = epsilon**-0.5 / K
-    steps = [2**n for n in range(8) if 2**n <= longest * 1.05]
-    at = [(max(1.0, longest / I), I) for I in steps]
-    progress(f"measuring rounds of STEM along its curve at epsilon = {epsilon:g}")
-    stem = [measure(b, I, epsilon, grid.replicates) for b, I in at]
-    progress(f"measuring rounds of FedAvg along its curve at epsilon = {epsilon:g}")
-    fedavg = [fedavg_cell(b, I, epsilon) for b, I in at]
-    return _curves(grid, epsilon, stem, fedavg)
-
-
-def stored(mode: str, store: Path) -> Curves:
-    """Return the same from a store of sweep ``tradeoff``."""
-    found = stored_sweep("tradeoff", mode, store, ("surface", "curve_stem", "curve_fedavg"))
-    stem, fedavg = (grid_of(found, name) for name in ("curve_stem", "curve_fedavg"))
-    return _curves(grid_of(found), stem.epsilon, list(stem.cells), list(fedavg.cells))
-
-
-def _curves(grid: Grid, epsilon: float, stem: list[Cell], fedavg: list[Cell]) -> Curves:
-    scaled = K * K * epsilon
-    return Curves(
-        grid,
-        corners(grid),
-        epsilon,
-        _points(stem, stem_nu, scaled),
-        _points(fedavg, fedavg_nu, scaled),
+    grids = (
+        measured(name, mode, store, progress) for name in ("surface", "curve_stem", "curve_fedavg")
     )
+    return table_of(*grids)
 
 
-def corners(grid: Grid) -> tuple[Corner, ...]:
+def table_of(surface: MeasuredGrid, stem: MeasuredGrid, fedavg: MeasuredGrid) -> FigureTable:
+    """Return the table of measured grids.
+
+    ``place``: where a formula puts nu on the ``line`` K b I = eps^{-1/2}, at the epsilon of the
+    surface. ``corner``: measured there. ``measured``: rounds along the curve of an algorithm, and
+    ``formula``: what it says of them, with every constant 1.
+    """
+    product = surface.epsilon**-0.5
+    line = {"I": [1.0, product], "batch": [product, 1.0], "product": product}
+    parts: list[dict[str, Any]] = [{"kind": "line", "epsilon": surface.epsilon, **line}]
+    for name, grid in (("STEM", stem), ("FedAvg", fedavg)):
+        curve, who = CURVES[name], {"algorithm": name}
+        I, batch = np.array([curve.place(nu, surface.epsilon) for nu in NUS]).T
+        at = {"epsilon": surface.epsilon, "I": I, "batch": batch, "product": I * batch}
+        parts.append({"kind": "place", **who, "nu": NUS, **at})
+        # K workers: the curves hold with K^2 eps in the place of eps, and then K b I = eps^{-1/2}.
+        # The last I may be rounded up past the curve's end.
+        scaled = K * K * grid.epsilon
+        nu = [min(1.0, curve.nu(cell.I, scaled)) for cell in grid.cells]
+        parts.append({"kind": "measured", **who, "nu": nu, **grid.columns()})
+        level = grid.epsilon**-curve.power
+        parts.append({"kind": "formula", **who, "epsilon": grid.epsilon, "rounds": level})
+    parts += [{"kind": "corner", **corner._asdict()} for corner in corners(surface)]
+    return FigureTable.of(COLUMNS, parts, epsilon=surface.epsilon, replicates=surface.replicates)
+
+
+def corners(grid: MeasuredGrid) -> tuple[Corner, ...]:
     """Return the measured corner of every I that has cells on both branches.
 
     The paper's shape max{A, C/(K b I)} is fitted at each I: A is the rounds of the largest b (at
@@ -158,151 +145,88 @@ def corners(grid: Grid) -> tuple[Corner, ...]:
     return tuple(found)
 
 
-def fedavg_cell(b: float, I: int, epsilon: float) -> Cell:
-    """Return FedAvg's rounds to epsilon at one (b, I): its step size depends on T, so one run each.
-
-    The runs are independent; a resample draws the replicates of each anew.
-    """
-    expected = 1.06 / (K * b * epsilon**2)
-    lengths = [I * math.ceil(share * expected / I) for share in FEDAVG_LENGTHS]
-    runs = [
-        simulate(
-            problem(),
-            "fedavg",
-            T=T,
-            b=b,
-            I=I,
-            schedule="calibrated",
-            replicates=FEDAVG_REPLICATES,
-            seed=SEED,
-        )
-        for T in lengths
-    ]
-    averages = np.stack([run.grad_sq for run in runs])
-    time = hitting_time(lengths, averages, epsilon, seed=SEED, key=(1, round(1000 * b), I))
-    return Cell(b, I, time.T / I, time.low / I, time.high / I, time.resampled / I)
-
-
-def _points(
-    cells: list[Cell], nu: Callable[[float, float], float], scaled: float
-) -> tuple[Point, ...]:
-    """Cells with their nu, at most 1 where the last I is rounded up past the curve's end."""
-    return tuple(Point(min(1.0, nu(cell.I, scaled)), cell) for cell in cells)
-
-
-def draw(data: Curves, figure: Canvas) -> None:
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw b against I with nu along it, and the rounds against nu."""
     left, right = figure.subplots(1, 2, width_ratios=[1.1, 1])
     _draw_line(data, left)
     _draw_rounds(data, right)
 
 
-def _draw_line(data: Curves, ax: Axes) -> None:
-    plain_log_axes(ax)
-    ends = np.array([1, data.product])
-    ax.plot(ends, data.product / ends, color="0.6", linewidth=3, solid_capstyle="round", zorder=1)
-    curves = (
-        ("STEM", stem_point, STEM_COLOUR, "o", 1.18, "left", "bottom"),
-        ("FedAvg", fedavg_point, FEDAVG_COLOUR, "s", 1 / 1.18, "right", "top"),
-    )
-    for name, point, colour, marker, aside, ha, va in curves:
-        places = [point(nu, data.grid.epsilon) for nu in NUS]
-        on = np.array(places)
-        off = on * aside
-        for (I, b), (I_off, b_off), nu in zip(on, off, NUS, strict=True):
-            ax.plot([I, I_off], [b, b_off], color=colour, linewidth=0.8)
-            ax.annotate(
-                f"{nu:g}",
-                (I_off, b_off),
-                xytext=(4 if ha == "left" else -4, 3 if va == "bottom" else -3),
-                textcoords="offset points",
-                ha=ha,
-                va=va,
-                fontsize=8,
-                color=colour,
-            )
-        label = f"{name}: its place at each $\\nu$"
-        ax.plot(*off.T, linestyle="none", marker=marker, color=colour, label=label)
-    log_bars(
-        ax,
-        [corner.I for corner in data.corners],
-        [corner.batch for corner in data.corners],
-        [corner.low for corner in data.corners],
-        [corner.high for corner in data.corners],
+def _draw_line(data: FigureTable, ax: Axes) -> None:
+    title = f"a  Minibatch against local steps, $\\epsilon$ = {data.facts['epsilon']:g}"
+    limits: dict[str, Any] = {"xlim": (0.6, 60), "ylim": (0.6, 60)}
+    panel = Panel(ax, data, "I", "batch", plain="xy", title=title, **limits)
+    look: dict[str, Any] = {"color": "0.6", "linewidth": 3}
+    panel.line(data.where(kind="line"), **look, solid_capstyle="round", zorder=1)
+    for name, curve in CURVES.items():
+        _draw_places(panel, data.where(kind="place", algorithm=name), name, curve)
+    panel.marks(
+        data.where(kind="corner"),
         marker="D",
         markersize=5,
-        color=CORNER_COLOUR,
+        color="black",
         markeredgecolor="white",
         label="STEM: measured corner",
         zorder=4,
     )
-    ax.plot([], [], color="0.6", linewidth=3, label="formula: $K\\,b\\,I = \\epsilon^{-1/2}$")
-    ax.set(xlim=(0.6, 60), ylim=(0.6, 60))
-    ax.set_xlabel("local steps per round, $I$")
-    ax.set_ylabel("samples per minibatch over all workers, $K\\,b$")
-    ax.set_title(f"a  Minibatch against local steps, $\\epsilon$ = {data.grid.epsilon:g}")
+    panel.key("formula: $K\\,b\\,I = \\epsilon^{-1/2}$", **look)
     ax.legend(loc="upper right")
 
 
-def _draw_rounds(data: Curves, ax: Axes) -> None:
-    rows = (
-        ("STEM", data.stem, STEM_COLOUR, "o", 1.0, "\\epsilon^{-1}"),
-        ("FedAvg", data.fedavg, FEDAVG_COLOUR, "s", 1.5, "\\epsilon^{-3/2}"),
-    )
-    ax.set_yscale("log")
-    for name, points, colour, marker, power, text in rows:
-        level = data.epsilon**-power
+def _draw_places(panel: Panel, rows: FigureTable, name: str, curve: CurveStyle) -> None:
+    """Mark where an algorithm's formula puts each nu, set off from the line."""
+    above, colour = curve.aside > 1, curve.colour
+    where = {"ha": "left", "va": "bottom"} if above else {"ha": "right", "va": "top"}
+    for nu, I, batch in zip(rows["nu"], rows["I"], rows["batch"], strict=True):
+        off = I * curve.aside, batch * curve.aside
+        panel.ax.plot([I, off[0]], [batch, off[1]], color=colour, linewidth=0.8)
+        offset = (4, 3) if above else (-4, -3)
+        panel.note(f"{nu:g}", off, offset, fontsize=8, color=colour, **where)
+    off_line = rows["I"] * curve.aside, rows["batch"] * curve.aside
+    label = f"{name}: its place at each $\\nu$"
+    panel.ax.plot(*off_line, curve.marker, color=colour, label=label)
+
+
+def _draw_rounds(data: FigureTable, ax: Axes) -> None:
+    epsilon = data.where(kind="measured")["epsilon"][0]
+    title = f"b  Rounds along the curves, $\\epsilon$ = {epsilon:g}, $K$ = {K}"
+    panel = Panel(ax, data, "nu", "rounds", log="y", title=title, xlim=(-0.08, 1.08))
+    for name, curve in CURVES.items():
+        colour = curve.colour
+        level = data.one("rounds", kind="formula", algorithm=name)
         ax.axhline(level, color=colour, linestyle="--", linewidth=1.2)
-        ax.annotate(
-            f"${text}$ = {level:,.0f}",
-            (0.5, level),
-            xytext=(0, -4),
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            fontsize=8,
-            color=colour,
-        )
-        log_bars(
-            ax,
-            [point.nu for point in points],
-            [point.cell.rounds for point in points],
-            [point.cell.low for point in points],
-            [point.cell.high for point in points],
-            marker=marker,
-            color=colour,
-            label=f"{name}, measured",
-        )
-    ax.plot([], [], color="0.3", linestyle="--", linewidth=1.2, label="formula, constants 1")
+        look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8, "color": colour}
+        panel.note(f"${curve.formula}$ = {level:,.0f}", (0.5, level), (0, -4), **look)
+        rows = data.where(kind="measured", algorithm=name)
+        panel.marks(rows, marker=curve.marker, color=colour, label=f"{name}, measured")
+    panel.key("formula, constants 1", "--", linewidth=1.2)
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    ax.set(xlim=(-0.08, 1.08), ylim=(0.4 / data.epsilon, 5 * data.epsilon**-1.5))
-    ax.set_xlabel("$\\nu$ (0: large minibatch, one step; 1: small minibatch, many steps)")
-    ax.set_ylabel("communication rounds")
-    ax.set_title(f"b  Rounds along the curves, $\\epsilon$ = {data.epsilon:g}, $K$ = {K}")
+    ax.set(ylim=(0.4 / epsilon, 5 * epsilon**-1.5))
     ax.legend(loc="upper right")
 
 
-def caption(data: Curves) -> str:
+def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
-    grid = data.grid
+    facts, product = data.facts, data.where(kind="line")["product"][0]
+    found = data.where(kind="corner")
     listed = ", ".join(
-        f"{corner.I} x {corner.batch:.2g} = {corner.I * corner.batch:.1f}"
-        for corner in data.corners
+        f"{I:g} x {batch:.2g} = {I * batch:.1f}"
+        for I, batch in zip(found["I"], found["batch"], strict=True)
     )
-    stem = _range(data.stem, data.epsilon**-1)
-    fedavg = _range(data.fedavg, data.epsilon**-1.5)
+    epsilon = data.where(kind="measured")["epsilon"][0]
+    stem, fedavg = (_range(data.where(algorithm=name)) for name in CURVES)
     return (
-        f"(a) The trade-off line K b I = eps^(-1/2) = {data.product:.1f} at epsilon ="
-        f" {grid.epsilon:g} with every constant 1: it is the same for STEM and FedAvg; the marks,"
-        " set off to either side, show where each algorithm's formula puts nu = 0, 1/4, 1/2, 3/4"
-        " and 1. Diamonds: corners measured for STEM at the same epsilon, from the cells of figure"
-        f" tradeoff_surface (quadratic with phase noise, K = {K}, calibrated schedule,"
-        f" {grid.replicates} replicates). At each I, rounds of the shape max{{A, C/(K b I)}} are"
-        " fitted, A the rounds at the largest b and C the geometric mean of K b I times rounds over"
-        " the cells with at least 2A; the corner is K b = C/(A I). I x K b at the corners:"
+        f"(a) The trade-off line K b I = eps^(-1/2) = {product:.1f} at epsilon ="
+        f" {facts['epsilon']:g} with every constant 1: it is the same for STEM and FedAvg; the"
+        " marks, set off to either side, show where each algorithm's formula puts nu = 0, 1/4, 1/2,"
+        " 3/4 and 1. Diamonds: corners measured for STEM at the same epsilon, from the cells of"
+        f" figure tradeoff_surface (quadratic with phase noise, K = {K}, calibrated schedule,"
+        f" {facts['replicates']} replicates). At each I, rounds of the shape max{{A, C/(K b I)}}"
+        " are fitted, A the rounds at the largest b and C the geometric mean of K b I times rounds"
+        " over the cells with at least 2A; the corner is K b = C/(A I). I x K b at the corners:"
         f" {listed}. An I without cells on both branches has none. (b) Rounds measured along both"
-        f" curves at epsilon = {data.epsilon:g}, K = {K}, K b I = eps^(-1/2) ="
-        f" {data.epsilon**-0.5:.1f}, the same problem, calibrated schedules (FedAvg's step depends"
+        f" curves at epsilon = {epsilon:g}, K = {K}, K b I = eps^(-1/2) ="
+        f" {epsilon**-0.5:.1f}, the same problem, calibrated schedules (FedAvg's step depends"
         f" on T: one set of runs per T, interpolated). Measured/formula: STEM {stem}, FedAvg"
         f" {fedavg}. Bars: 95 % bootstrap over replicates. Not claimed: a measured corner for"
         " FedAvg (at I = 1 a larger minibatch keeps lowering its rounds, down to order 1/eps: its"
@@ -312,18 +236,14 @@ def caption(data: Curves) -> str:
     )
 
 
-def _range(points: tuple[Point, ...], level: float) -> str:
-    ratios = [point.cell.rounds / level for point in points if np.isfinite(point.cell.rounds)]
-    return f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else "not reached"
+def _range(rows: FigureTable) -> str:
+    """Return the range of measured/formula, among those that were reached."""
+    ratios = rows.where(kind="measured")["rounds"] / rows.one("rounds", kind="formula")
+    seen = ratios[np.isfinite(ratios)]
+    return f"{min(seen):.2f} to {max(seen):.2f}" if len(seen) else "not reached"
 
 
+SUMMARY = "minibatch b against local steps I along nu, STEM and FedAvg (Figure 1b)"
 ENTRY = Figure(
-    name="tradeoff_curve",
-    summary="minibatch b against local steps I along nu, STEM and FedAvg (Figure 1b)",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
-    size=(10.4, 4.4),
-    seed=SEED,
-    stored=stored,
+    "tradeoff_curve", SUMMARY, table, draw, caption, size=(10.4, 4.4), seed=SEED, sweep="tradeoff"
 )

@@ -11,82 +11,59 @@ Paper: Ass: Lip_Smoothness, Thm: PR_Convergence_Main, Table: Comparison.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.figures._exact import (
-    FEDAVG_COLOUR,
-    STEM_COLOUR,
-    exponent,
-    local_exponents,
-    tail_exponent,
-)
+from stemtheory.figures._exact import EPSILON, exponent, local_exponents, tail_exponent
 from stemtheory.moments import Recursion, steps_to
 from stemtheory.moments.linear_model import linear_model
-from stemtheory.report import Figure, Progress
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
 from stemtheory.runtime import Floats
 
 EPSILONS = 4.0 ** -np.arange(3, 13)
 GRID = 17  # points per direction of a search; each level is a quarter as wide
 LEVELS = 6
 X1 = 1.0
+# system: algorithm, L_n, the exponent it is set beside; the steepest first
+SYSTEMS = {
+    "SGD": ("fedavg", 1.0, 2.0),
+    "STEM": ("stem", 1.0, 1.5),
+    "STEM, additive": ("stem", 0.0, 1.0),
+}
+COLUMNS = (
+    *(Quantity(name) for name in ("kind", "system")),
+    EPSILON,
+    Quantity("samples", "samples, one worker"),
+    *(Quantity(name) for name in ("eta", "a")),
+    Quantity("exponent", "local exponent $p$ in samples $\\propto \\epsilon^{-p}$"),
+)
 
 
-class Tuned(NamedTuple):
-    """The least samples at every epsilon, and the step and momentum that attain them."""
-
-    label: str
-    reference: float
-    samples: Floats
-    eta: Floats
-    a: Floats
-
-    @property
-    def exponent(self) -> float:
-        """The exponent over all epsilons."""
-        return exponent(EPSILONS, self.samples)
-
-    @property
-    def tail(self) -> float:
-        """The exponent over the smallest third."""
-        return tail_exponent(EPSILONS, self.samples)
-
-
-@dataclass(frozen=True)
-class Tunings:
-    """STEM without and with mean-squared smoothness that binds, and SGD."""
-
-    stem_additive: Tuned
-    stem: Tuned
-    sgd: Tuned
-
-    @property
-    def rows(self) -> tuple[Tuned, Tuned, Tuned]:
-        """All three, the steepest first."""
-        return self.sgd, self.stem, self.stem_additive
-
-
-def prepare(mode: str, progress: Progress) -> Tunings:
+def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
     """Return the tuned costs; exact and quick, so that every mode gives the same."""
     progress("tuning constants per epsilon by exact moments")
-    return Tunings(
-        tuned("STEM, additive noise ($L_n$ = 0)", "stem", 0.0, -1.0),
-        tuned("STEM, $L_n$ = 1", "stem", 1.0, -1.5),
-        tuned("SGD, $L_n$ = 1", "fedavg", 1.0, -2.0),
-    )
+    costs = [tuned(name, *SYSTEMS[name][:2]) for name in SYSTEMS]
+    return FigureTable.of(COLUMNS, costs + [local(part) for part in costs])
 
 
-def tuned(label: str, algorithm: str, noise_slope: float, reference: float) -> Tuned:
-    """Return the least samples over constant (eta, a) at every epsilon."""
+def tuned(system: str, algorithm: str, noise_slope: float) -> dict[str, Any]:
+    """Return the least samples over constant (eta, a) at every epsilon, and those constants."""
     model = linear_model([1.0], noise_slope=noise_slope, noise_level=1.0)
     recursion = Recursion(model, algorithm, ALGORITHMS[algorithm].make())
-    found = np.array([best(recursion, float(epsilon)) for epsilon in EPSILONS])
-    return Tuned(label, reference, *found.T)
+    samples, eta, a = np.array([best(recursion, float(e)) for e in EPSILONS]).T
+    costs = {"epsilon": EPSILONS, "samples": samples, "eta": eta, "a": a}
+    return {"kind": "tuned", "system": system, **costs}
+
+
+def local(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the exponents between neighbouring epsilons."""
+    middle, exponents = local_exponents(EPSILONS, part["samples"])
+    return {"kind": "local", "system": part["system"], "epsilon": middle, "exponent": -exponents}
 
 
 def best(recursion: Recursion, epsilon: float) -> tuple[float, float, float]:
@@ -111,53 +88,60 @@ def best(recursion: Recursion, epsilon: float) -> tuple[float, float, float]:
     return answer
 
 
-COLOURS = (FEDAVG_COLOUR, STEM_COLOUR, "#56B4E9")
-MARKERS = ("s", "o", "^")
+STYLES: dict[str, dict[str, Any]] = {
+    "SGD": {"color": palette.VERMILION, "marker": "s"},
+    "STEM": {"color": palette.BLUE, "marker": "o"},
+    "STEM, additive": {"color": palette.SKY, "marker": "^"},
+}
+LABELS = {
+    "SGD": "SGD, $L_n$ = 1",
+    "STEM": "STEM, $L_n$ = 1",
+    "STEM, additive": "STEM, additive noise ($L_n$ = 0)",
+}
+LIMITS = (EPSILONS[0] * 2, EPSILONS[-1] / 2)
 
 
-def draw(data: Tunings, figure: Canvas) -> None:
+def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw the samples, and their local exponents."""
     left, right = figure.subplots(1, 2)
-    _draw_samples(data, left)
-    _draw_exponents(data, right)
+    _draw_samples(data.where(kind="tuned"), left)
+    _draw_exponents(data.where(kind="local"), right)
 
 
-def _draw_samples(data: Tunings, ax: Axes) -> None:
-    ax.set(xscale="log", yscale="log", xlim=(EPSILONS[0] * 2, EPSILONS[-1] / 2))
-    for row, colour, marker in zip(data.rows, COLOURS, MARKERS, strict=True):
-        ax.plot(EPSILONS, row.samples, marker, color=colour, label=row.label)
-        slope = row.samples[-1] * (EPSILONS / EPSILONS[-1]) ** row.reference
-        ax.plot(EPSILONS, slope, color=colour, linewidth=1.2, linestyle="--")
-    ax.plot([], [], color="0.3", linewidth=1.2, linestyle="--", label="slopes -2, -3/2 and -1")
-    ax.set_xlabel("$\\epsilon$ (harder to the right)")
-    ax.set_ylabel("samples, one worker")
-    ax.set_title("a  Samples with the best constants for each $\\epsilon$")
+def _draw_samples(data: FigureTable, ax: Axes) -> None:
+    title = "a  Samples with the best constants for each $\\epsilon$"
+    panel = Panel(ax, data, "epsilon", "samples", xlim=LIMITS, title=title)
+    for (system,), rows in data.groups("system"):
+        panel.marks(rows, **STYLES[system], label=LABELS[system])
+        last = rows["epsilon"][-1], rows["samples"][-1]
+        panel.slope(rows["epsilon"], last, -SYSTEMS[system][2], color=STYLES[system]["color"])
+    panel.key("slopes -2, -3/2 and -1", "--", linewidth=1.2)
     ax.legend(loc="upper left")
 
 
-def _draw_exponents(data: Tunings, ax: Axes) -> None:
-    ax.set(xscale="log", xlim=(EPSILONS[0] * 2, EPSILONS[-1] / 2), ylim=(0.9, 2.1))
-    for row, colour, marker in zip(data.rows, COLOURS, MARKERS, strict=True):
-        middle, local = local_exponents(EPSILONS, row.samples)
-        ax.axhline(-row.reference, color=colour, linestyle="--", linewidth=1.2)
-        ax.plot(middle, -local, marker=marker, color=colour, linewidth=1.0)
+def _draw_exponents(data: FigureTable, ax: Axes) -> None:
+    more: dict[str, Any] = {"xlim": LIMITS, "ylim": (0.9, 2.1), "title": "b  Their local exponents"}
+    panel = Panel(ax, data, "epsilon", "exponent", log="x", **more)
+    for (system,), rows in data.groups("system"):
+        colour = STYLES[system]["color"]
+        ax.axhline(SYSTEMS[system][2], color=colour, linestyle="--", linewidth=1.2)
+        panel.line(rows, **STYLES[system], linewidth=1.0)
     ax.set_yticks([1, 1.5, 2], ["1", "3/2", "2"])
-    ax.set_xlabel("$\\epsilon$ (harder to the right)")
-    ax.set_ylabel("local exponent $p$ in samples $\\propto \\epsilon^{-p}$")
-    ax.set_title("b  Their local exponents")
 
 
-def caption(data: Tunings) -> str:
+def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
+    rows = {system: data.where(kind="tuned", system=system) for system in SYSTEMS}
     fits = "; ".join(
-        f"{name} {row.exponent:.3f} over all, {row.tail:.3f} over the last third ({what})"
-        for name, row, what in (
-            ("SGD", data.sgd, "theory -2"),
-            ("STEM with L_noise = 1", data.stem, "theory -3/2"),
-            ("STEM with L_noise = 0", data.stem_additive, "estimating a mean: -1"),
+        f"{name} {exponent(*over(rows[system])):.3f} over all,"
+        f" {tail_exponent(*over(rows[system])):.3f} over the last third ({what})"
+        for system, name, what in (
+            ("SGD", "SGD", "theory -2"),
+            ("STEM", "STEM with L_noise = 1", "theory -3/2"),
+            ("STEM, additive", "STEM with L_noise = 0", "estimating a mean: -1"),
         )
     )
-    steps = exponent(EPSILONS, data.stem.eta), exponent(EPSILONS, data.stem.a)
+    steps = [exponent(*over(rows["STEM"], name)) for name in ("eta", "a")]
     return (
         "Least samples until E||grad f(xbar_a)||^2 is at most epsilon, over constant step eta and"
         " momentum a chosen for each epsilon (I = b = K = 1, quadratic with h = 1, sigma = 1, x1 ="
@@ -172,11 +156,10 @@ def caption(data: Tunings) -> str:
     )
 
 
-ENTRY = Figure(
-    name="tuned",
-    summary="samples with the best constants per epsilon: STEM against SGD, exact",
-    prepare=prepare,
-    draw=draw,
-    caption=caption,
-    size=(10.4, 4.2),
-)
+def over(rows: FigureTable, of: str = "samples") -> tuple[Floats, Floats]:
+    """Return epsilon and what is fitted against it."""
+    return rows["epsilon"], rows[of]
+
+
+SUMMARY = "samples with the best constants per epsilon: STEM against SGD, exact"
+ENTRY = Figure("tuned", SUMMARY, table, draw, caption, size=(10.4, 4.2))

@@ -11,5 +11,5 @@ from stemtheory.experiment.fits.targets import Target
 from stemtheory.experiment.fits.tuning import Tuned, tuned
 from stemtheory.experiment.store.results import Store
 from stemtheory.experiment.store.tables import cell_records
-from stemtheory.experiment.stored import stored_sweep, swept
+from stemtheory.experiment.stored import stored_sweep, sweep_for, swept
 from stemtheory.experiment.sweep import Progress, SweepResult, run_sweep

@@ -12,6 +12,20 @@ from stemtheory.experiment.sweep import SweepResult, run_sweep
 from stemtheory.runtime import UsageError
 
 
+def sweep_for(
+    name: str,
+    mode: str,
+    store: Path | None,
+    progress: Callable[[str], None],
+    grids: Sequence[str] = (),
+    labels: Sequence[str] = (),
+) -> SweepResult:
+    """Return a sweep from its store; without one, run on the spot (``labels`` of it, if named)."""
+    if store is not None:
+        return stored_sweep(name, mode, store, grids)
+    return swept(name, mode, progress, grids, labels)
+
+
 def stored_sweep(name: str, mode: str, store: Path, grids: Sequence[str] = ()) -> SweepResult:
     """Return a sweep from its store, or those of its grids that are named; nothing is run.
 

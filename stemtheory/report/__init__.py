@@ -1,16 +1,11 @@
 """What people look at: figures, pages, tables."""
 
+from stemtheory.report import palette
 from stemtheory.report.advise_plot import draw_costs
-from stemtheory.report.drawing import (
-    Figure,
-    Progress,
-    draw_figures,
-    drawable,
-    log_bars,
-    plain_log_axes,
-    writable_folder,
-)
+from stemtheory.report.drawing import Figure, Progress, draw_figures, writable_folder
+from stemtheory.report.figure_table import FigureTable, Quantity
 from stemtheory.report.formula import plain
 from stemtheory.report.ledger_rows import PRINTED, READINGS, LedgerLine, lines, matrix
+from stemtheory.report.panels import Panel, drawable
 from stemtheory.report.tables import Column, Table, Value
 from stemtheory.report.trace_files import targets

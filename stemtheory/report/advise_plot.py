@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stemtheory.bounds import Question, cheapest_at
-from stemtheory.report.drawing import Figure, render
+from stemtheory.report.drawing import render
 from stemtheory.runtime import Floats, write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
+SIZE = (6.8, 4.4)
 MARGIN = 2  # powers of two shown beyond STEM's offer and the corner
 MOST_POWERS = 12
 DARK = 0.6  # share of the colour scale from which numbers are white
@@ -52,16 +53,10 @@ def draw_costs(document: Mapping[str, Any], path: Path) -> Path:
     UsageError
         If the file cannot be written.
     """
-    entry = Figure(
-        name="advise",
-        summary="proved cost of STEM over (b, I)",
-        prepare=lambda _mode, _progress: costs_of(document),
-        draw=draw,
-        caption=lambda _: "",
-        size=(6.8, 4.4),
-    )
     kind = path.suffix.removeprefix(".")
-    return write_file(path, lambda file: file.write(render(entry, costs_of(document), kind)))
+    costs = costs_of(document)
+    content = render(lambda canvas: draw(costs, canvas), SIZE, kind)
+    return write_file(path, lambda file: file.write(content))
 
 
 def costs_of(document: Mapping[str, Any]) -> CostMap:

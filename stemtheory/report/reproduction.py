@@ -45,14 +45,6 @@ STEPS = {"quick": 4096, "full": 65536}
 REPLICATES = 32
 FORMATS = ("png", "pdf", "svg")
 APART = ("paper_figure", "gradient_floor")  # figures that take longer than all others together
-# Figures that a sweep of the report has measured already.
-MEASURED_BY = {
-    "heterogeneity": "heterogeneity",
-    "margins": "margins",
-    "systems": "systems",
-    "table1": "systems",
-    **dict.fromkeys(("suboptimal", "tradeoff_curve", "tradeoff_surface"), "tradeoff"),
-}
 CASES = PACKAGE / "claims" / "cases"
 CLAIMS: tuple[str, ...] = ()  # patterns of the claims that are checked: all
 
@@ -113,7 +105,7 @@ def every_figure(mode: str, manifest: Manifest) -> tuple[list[dict[str, Any]], d
     left_out: dict[str, str] = {}
     for name in catalogue.names("figures"):
         entry = figure_entry(name)
-        measured = report_sweeps.store_of(MEASURED_BY.get(name, ""), mode, manifest.folder)
+        measured = report_sweeps.store_of(entry.sweep, mode, manifest.folder)
         chosen = entry.report_mode if mode == "full" and measured is None else mode
         reason = entry.lacks(chosen)
         if mode == "quick" and name.startswith(APART):
@@ -128,7 +120,8 @@ def every_figure(mode: str, manifest: Manifest) -> tuple[list[dict[str, Any]], d
 
 def one_figure(name: str, mode: str, manifest: Manifest) -> dict[str, Any]:
     """Return name, files and caption of a figure, drawn unless it is there already."""
-    folder, sweep = manifest.folder, MEASURED_BY.get(name, "")
+    folder = manifest.folder
+    sweep = figure_entry(name).sweep  # the report may have measured it already
     measured = manifest.parts.get(f"sweep {sweep}", {}).get("key")
 
     def make(_: bool) -> tuple[dict[str, Any], list[Path]]:

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stemtheory.figures._systems import Row, Systems, systems_of, table
 
 from stemtheory.experiment.design.spec import parse_spec
 from stemtheory.experiment.sweep import run_sweep
 from stemtheory.figures import systems
-from stemtheory.figures._systems import Row, Systems, systems_of, table
 from stemtheory.report.drawing import figure_entry, render
 
 NEVER = math.nan

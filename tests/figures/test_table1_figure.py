@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from stemtheory.figures._table1_tuned import LAWS, NOT_MEASURED, TunedRow, cell, premises
 
 from stemtheory.figures import table1
-from stemtheory.figures._table1_tuned import LAWS, NOT_MEASURED, TunedRow, cell, premises
 from stemtheory.figures.table1 import Exponents, Measured
 from stemtheory.report.drawing import draw_figures, figure_entry, render
 
