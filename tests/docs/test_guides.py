@@ -177,10 +177,11 @@ def test_the_example_figure_is_drawn_by_its_name(tmp_path: Path) -> None:
     (figure,) = draw_figures([name], mode="quick", out=tmp_path, formats=("svg",))
     assert "Not claimed" in figure["caption"]
     assert (tmp_path / "bound.svg").stat().st_size > 1000
-    data = example_figure.prepare("quick", lambda _: None)
-    assert data.informative is not None
-    informative = data.value < data.reference
-    assert informative.tolist() == (data.informative <= data.T).tolist()
+    assert {Path(file).suffix for file in figure["files"]} == {".svg", ".csv", ".txt"}
+    data = example_figure.table("quick", None, lambda _: None)
+    bound = data.where(series="printed theorem")
+    informative = bound["value"] < data.where(series="2 L gap")["value"][0]
+    assert informative.tolist() == (data.facts["informative"] <= bound["T"]).tolist()
 
 
 def test_every_figure_is_explained() -> None:

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from stemtheory.report.pages import render
 from stemtheory.report.report_page import report_page
 from stemtheory.report.tables import Column, Table, shown
 from stemtheory.runtime import Verdict
+from stemtheory.report.figure_table import FigureTable, Quantity
+from stemtheory.report.panels import Panel
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.trace import Trace
 
@@ -174,17 +176,17 @@ def test_a_page_that_needs_more_is_rejected(mutant: str, tmp_path: Path) -> None
     assert len(page_faults(mutant, tmp_path)) == 1
 
 
-@dataclass(frozen=True)
-class Nothing:
-    """No data."""
+def _table(mode: str, store: Path | None, progress: Any) -> FigureTable:
+    return FigureTable.of((Quantity("x"), Quantity("y")), [{"x": [1, 2], "y": [1, 2]}])
 
 
-def _draw(_: Nothing, figure: Canvas) -> None:
-    figure.subplots().plot([1, 2], [1, 2])
+def _draw(data: FigureTable, figure: Canvas) -> None:
+    Panel(figure.subplots(), data, "x", "y").line(data)
 
 
 CAPTION = "A line < 2 & more."
-STUB = Figure("stub", "a line", lambda mode, progress: Nothing(), _draw, lambda _: CAPTION)
+STUB = Figure("stub", "a line", _table, _draw, lambda _: CAPTION, view=lambda _: SMALL)
+SMALL = Table("Small", "A note.", (Column("name", False), Column("value")), (("a < b", 0.25),))
 
 
 @pytest.fixture
@@ -196,7 +198,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {"figures": ["stub"], "sweeps": []}
     names, entry = catalogue.names, drawing.figure_entry
 
-    def find(name: str) -> Figure[Any]:
+    def find(name: str) -> Figure:
         return STUB if name == "stub" else entry(name)
 
     monkeypatch.setattr(
@@ -232,12 +234,15 @@ def test_reproduce_writes_one_report(tmp_path: Path) -> None:
         "manifest.json",
         *(f"bounds.{ending}" for ending in ("csv", "md", "tex")),
         *(f"ledger.{ending}" for ending in ("csv", "json", "md", "tex", "html")),
-        *(f"figures/stub.{ending}" for ending in ("png", "pdf", "svg", "txt")),
+        *(f"figures/stub.{ending}" for ending in ("png", "pdf", "svg", "txt", "csv", "md", "tex")),
     }
     assert Path(result["report"]) == tmp_path / "a/index.html"
     text = files["index.html"].decode()
     assert page_faults(text, tmp_path / "a") == []
-    assert CAPTION in "".join(Reader(text).words)
+    words = "".join(Reader(text).words)
+    assert CAPTION in words
+    assert "Small" in words
+    assert "a < b" in words  # the view of the figure, read from its Markdown
     # STEM has two bounds in the table and FedAvg one, at three values of nu
     rows = list(csv.DictReader(io.StringIO(files["bounds.csv"].decode())))
     assert len(rows) == 9
@@ -308,9 +313,9 @@ def test_sweeps_within_the_budget_are_in_the_report(
 
     monkeypatch.setattr(catalogue, "names", listed)
     monkeypatch.setattr(report_sweeps, "load_spec", spec)
-    figure = replace(STUB, stored=lambda mode, store: Nothing())
-    monkeypatch.setattr(drawing, "figure_entry", lambda name: figure)
-    monkeypatch.setattr(report, "MEASURED_BY", {"stub": "small"})
+    figure = replace(STUB, sweep="small")
+    for module in (drawing, report):
+        monkeypatch.setattr(module, "figure_entry", lambda name: figure)
     notes: list[str] = []
     report.reproduce(mode="quick", out=tmp_path, progress=notes.append)
     assert "sweep small: running" in notes
@@ -332,8 +337,9 @@ def test_sweeps_within_the_budget_are_in_the_report(
 
 def test_figures_of_a_stored_sweep_say_which() -> None:
     figures = {n: drawing.figure_entry(n) for n in catalogue.names("figures")}
-    assert {n for n, entry in figures.items() if entry.stored} == set(report.MEASURED_BY)
-    assert set(report.MEASURED_BY.values()) <= set(catalogue.names("sweeps"))
+    named = {entry.sweep for entry in figures.values() if entry.sweep}
+    assert named == {"heterogeneity", "margins", "systems", "tradeoff"}
+    assert named <= set(catalogue.names("sweeps"))
 
 
 def test_the_key_follows_the_code_that_is_reached() -> None:
