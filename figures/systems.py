@@ -86,19 +86,20 @@ def table_of(found: SweepResult) -> FigureTable:
     parts: list[dict[str, Any]] = []
     for winner in tuned(found.targets, found.results):
         cell, grid = winner.point.cell, winner.point.grid.removesuffix("_batch")
+        problem = cell.run.problem
         if grid not in VARIED:
             continue
-        who = {"problem": cell.task.problem, "system": winner.point.label, "K": cell.task.K}
-        at = {"zeta": float(str(dict(cell.task.dials)["zeta"])), "bI": cell.b * cell.I}
+        who = {"problem": problem.name, "system": winner.point.label, "K": problem.K}
+        at = {"zeta": float(str(dict(problem.dials)["zeta"])), "bI": cell.b * cell.I}
         costs = {name: winner.costs.get(name, math.nan) for name in COSTS}
-        eta = math.nan if winner.value is None else winner.value
+        costs["eta"] = math.nan if winner.value is None else winner.value
         tuning = {"diverged_steps": winner.diverged, "samples_of_all_steps": winner.spent}
-        row = {"against": VARIED[grid], **who, **at, "epsilon": winner.epsilon, "eta": eta, **costs}
-        parts.append({**row, "at_edge": winner.at_edge, **tuning})
-    options = [dict(p.cell.method.schedule_options) for p in found.points]
+        at |= {"epsilon": winner.epsilon, "at_edge": winner.at_edge}
+        parts.append({"against": VARIED[grid], **who, **at, **costs, **tuning})
+    options = [dict(p.cell.run.schedule.options) for p in found.points]
     steps = tuple(sorted({float(str(o["eta"])) for o in options if "eta" in o}, reverse=True))
-    replicates = max(point.cell.replicates for point in found.points)
-    return FigureTable.of(COLUMNS, parts, steps=steps, replicates=replicates)
+    most = max(point.cell.replicates for point in found.points)
+    return FigureTable.of(COLUMNS, parts, steps=steps, replicates=most)
 
 
 def view(data: FigureTable) -> Table:

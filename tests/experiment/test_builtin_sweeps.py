@@ -54,7 +54,7 @@ def run_length(b: float, I: int, epsilon: float) -> int:
     They only decide how long a run is; too small a T shows as "not reached". The constant of the
     left branch falls towards its limit like 1 + 29 sqrt(eps): the gap is paid for early.
     """
-    left = (1 + 29 * math.sqrt(epsilon)) / (K * b * I * epsilon**1.5)
+    left: float = (1 + 29 * math.sqrt(epsilon)) / (K * b * I * epsilon**1.5)
     return I * math.ceil(1.15 * (2 / epsilon + left))
 
 

@@ -107,7 +107,7 @@ def drawn(entry: Figure, table: FigureTable) -> list[Axes]:
 def places(ax: Axes) -> list[np.ndarray]:
     """Return the points (n, 2) of every line and scatter that stands in the data of the axes."""
     lines = [np.column_stack(line.get_data()) for line in ax.lines
-             if line.get_transform() == ax.transData and len(line.get_xdata())]  # fmt: skip
+             if line.get_transform() == ax.transData and np.size(line.get_xdata())]  # fmt: skip
     scatters = [c.get_offsets() for c in ax.collections if isinstance(c, PathCollection)]
     return [np.asarray(points, dtype=np.float64) for points in (*lines, *scatters)]
 
@@ -132,8 +132,8 @@ def panel_faults(table: FigureTable, axes: list[Axes]) -> list[str]:
     """
     found = []
     for ax in axes:
-        row = [a for a in axes if a.get_subplotspec().rowspan == ax.get_subplotspec().rowspan]
-        column = [a for a in axes if a.get_subplotspec().colspan == ax.get_subplotspec().colspan]
+        row = [a for a in axes if _place(a)[0] == _place(ax)[0]]
+        column = [a for a in axes if _place(a)[1] == _place(ax)[1]]
         x = ax.get_xlabel() or next((a.get_xlabel() for a in reversed(column)), "")
         y = ax.get_ylabel() or next((a.get_ylabel() for a in row), "")
         pairs = [(a, b) for a in columns_of(table, x) for b in columns_of(table, y)]
@@ -142,6 +142,13 @@ def panel_faults(table: FigureTable, axes: list[Axes]) -> list[str]:
         elif not any(_holds(table, pair, points) for pair in pairs for points in places(ax)):
             found.append(f"{ax.get_title(loc='left')}: nothing of {pairs} is drawn")
     return found
+
+
+def _place(ax: Axes) -> tuple[int, int]:
+    """Return row and column of a panel in its figure."""
+    place = ax.get_subplotspec()
+    assert place is not None
+    return place.rowspan.start, place.colspan.start
 
 
 def _holds(table: FigureTable, pair: tuple[str, str], points: np.ndarray) -> bool:

@@ -47,7 +47,7 @@ def complexity_faults(t: FigureTable) -> list[str]:
     for name, nu, T in (("stem", 0.0, 1024), ("stem", 1.0, 1024), ("fedavg", 0.0, 2048),
                         ("fedavg", 1.0, 1024), ("sgd", 0.0, 512)):  # fmt: skip
         algorithm = "fedavg" if name == "sgd" else name
-        place = {"b": T / (81 * K), "I": 1} if name == "sgd" else {"nu": nu}
+        place: Any = {"b": T / (81 * K), "I": 1} if name == "sgd" else {"nu": nu}
         row = exact.where(algorithm=name, nu=nu, T=float(T))
         held.same(
             "epsilon", row["epsilon"], [moments(bowl(K), algorithm, T=T, **place).mean_grad_sq]
@@ -263,12 +263,12 @@ def synchronisation_faults(t: FigureTable) -> list[str]:
         [128 * 8 / 7, 128 * 8 / 7 * 4 / 3],
     )
     held.same("growth there", t.where(problem="threshold")["growth"], [0, 0])
-    for name, product in (("overwrite", 128 * 8 / 7), ("average-both", 128 * 8 / 7 * 4 / 3)):
-        rows = t.where(problem="linearised", series=name)
+    for reading, product in (("overwrite", 128 * 8 / 7), ("average-both", 128 * 8 / 7 * 4 / 3)):
+        rows = t.where(problem="linearised", series=reading)
         held.same("product", rows["product"][[0, -1]], [32, 1024])
         held.true("growth", (rows["growth"] > 0).tolist() == (rows["product"] > product).tolist())
         for i in (0, 20, 40):
-            of = stability(linear_model([1.0, -1.0]), b=rows["product"][i] / 16, I=8, sync=name)
+            of = stability(linear_model([1.0, -1.0]), b=rows["product"][i] / 16, I=8, sync=reading)
             held.same("growth", rows["growth"][i], 1000 * of.growth)
     return held.found
 

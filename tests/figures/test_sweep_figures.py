@@ -97,7 +97,7 @@ def _run(name: str, T: int, nu: float) -> Any:
 
 def _whole(T: int) -> int:
     """Return T, rounded up to whole rounds at nu = 1: I = (T/K^2)^(1/3)."""
-    I = round((T / 16) ** (1 / 3))
+    I: int = round((T / 16) ** (1 / 3))
     return I * math.ceil(T / I)
 
 

@@ -1,28 +1,31 @@
 """The figure of tuned systems: winners are read off the rows; who never gets there never wins."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from stemtheory.figures._systems import Row, Systems, systems_of, table
 
+from stemtheory import load_problem, simulate
 from stemtheory.experiment.design.spec import parse_spec
-from stemtheory.experiment.sweep import run_sweep
+from stemtheory.experiment.sweep import SweepResult, run_sweep
 from stemtheory.figures import systems
-from stemtheory.report.drawing import figure_entry, render
+from stemtheory.report.drawing import picture
+from stemtheory.report.figure_table import FigureTable
+from tests.figures.columns import Held, changed, drawn, panel_faults, places, survivors
 
 NEVER = math.nan
 
 
-def row(against: str, label: str, x: float, samples: float, rounds: float) -> Row:
+def row(against: str, system: str, x: float, samples: float, rounds: float) -> dict[str, Any]:
     lost = math.isnan(samples)
-    eta = None if lost else 0.25
-    over = None if lost else 480 / samples
-    return Row(
-        against, "cosine", label, x, x if against == "epsilon" else 0.05, eta, label == "stem", 1,
-        rounds, samples, 2 * rounds, 480.0, over,
-    )  # fmt: skip
+    at = {"zeta": 4.0, "bI": 4.0, "K": 4.0, "epsilon": 0.05} | {against: x}
+    costs = {"rounds": rounds, "samples": samples, "vectors": 2 * rounds}
+    who = {"against": against, "problem": "cosine", "system": system}
+    tuning = {"at_edge": system == "stem" and not lost, "diverged_steps": 1}
+    return {**who, **at, **costs, "eta": NEVER if lost else 0.25, **tuning,
+            "samples_of_all_steps": 480.0}  # fmt: skip
 
 
 PLANTED = {
@@ -31,21 +34,21 @@ PLANTED = {
     "stem": ((30.0, 4.0), (50.0, 8.0)),
     "slowmo": ((90.0, 9.0), (90.0, 9.0)),
 }
-X = {"zeta": (1, 16), "I": (1, 16), "K": (2, 16), "epsilon": (0.1, 0.05)}
+X = {"zeta": (1, 16), "bI": (1, 16), "K": (2, 16), "epsilon": (0.1, 0.05)}
 
 
 @pytest.fixture(scope="module")
-def data() -> Systems:
-    rows = tuple(
-        row(against, label, x, samples, rounds)
+def data() -> FigureTable:
+    parts = [
+        row(against, system, x, samples, rounds)
         for against, places in X.items()
-        for label, costs in PLANTED.items()
+        for system, costs in PLANTED.items()
         for x, (samples, rounds) in zip(places, costs, strict=True)
-    )
-    return Systems(rows, (2.0, 0.5, 0.001), 8)
+    ]
+    return FigureTable.of(systems.COLUMNS, parts, steps=(2.0, 0.5, 0.001), replicates=8)
 
 
-def test_the_winners_are_those_of_the_rows(data: Systems) -> None:
+def test_the_winners_are_those_of_the_rows(data: FigureTable) -> None:
     assert systems.wins(data, "zeta", "samples") == [
         (1, ["FedAvg", "SCAFFOLD"]),
         (16, ["SCAFFOLD"]),
@@ -53,20 +56,18 @@ def test_the_winners_are_those_of_the_rows(data: Systems) -> None:
     assert systems.wins(data, "zeta", "rounds") == [(1, ["STEM"]), (16, ["STEM"])]
 
 
-def test_who_never_gets_there_is_rejected_as_a_winner(data: Systems) -> None:
+def test_who_never_gets_there_is_rejected_as_a_winner(data: FigureTable) -> None:
     """The mutant takes a missing cost for 0: FedAvg would win where it fails."""
-    rows = tuple(r._replace(samples=0.0) if math.isnan(r.samples) else r for r in data.rows)
-    lines = [data.series("zeta", "cosine", x, 0.05) for x in data.labels()]
-    assert [r.label for r in systems.best_rows(lines, "samples")] == ["fedavg", "scaffold"]
-    zeros = replace(data, rows=rows)
-    lines = [zeros.series("zeta", "cosine", x, 0.05) for x in zeros.labels()]
-    assert [r.label for r in systems.best_rows(lines, "samples")] == ["fedavg", "scaffold"]
-    naive = [min((r for r in rows if (r.against, r.x) == ("zeta", x)), key=lambda r: r.samples)
-             for x in (1, 16)]  # fmt: skip
-    assert [r.label for r in naive] == ["fedavg", "fedavg"]
+    zeros = changed(data, samples=data.frame["samples"].fillna(0.0))
+    for one in (data, zeros):
+        rows = systems.rows_of(one, "zeta")
+        best = systems.best_rows(rows, "zeta", "samples")
+        assert best.frame["system"].tolist() == ["fedavg", "scaffold"]
+    naive = zeros.where(against="zeta").frame.sort_values("samples").groupby("zeta").first()
+    assert naive["system"].tolist() == ["fedavg", "fedavg"]
 
 
-def test_the_caption_says_who_wins_who_fails_and_what_tuning_cost(data: Systems) -> None:
+def test_the_caption_says_who_wins_who_fails_and_what_tuning_cost(data: FigureTable) -> None:
     text = systems.caption(data)
     assert "samples over zeta: FedAvg = SCAFFOLD at 1, SCAFFOLD at 16" in text
     assert "FedAvg at zeta = 16 and I = 16 and K = 16 and epsilon = 0.05" in text
@@ -75,26 +76,31 @@ def test_the_caption_says_who_wins_who_fails_and_what_tuning_cost(data: Systems)
     assert "Not claimed" in text
 
 
-def test_the_table_has_a_dash_where_nobody_gets_there(data: Systems) -> None:
-    lines = {(r[0], r[2], r[3]): r for r in table(data).rows}
+def test_the_table_has_a_dash_where_nobody_gets_there(data: FigureTable) -> None:
+    lines = {(r[0], r[2], r[3]): r for r in systems.view(data).rows}
     assert lines["zeta", "FedAvg", 16][5:10] == (None, None, None, None, "none")
     assert lines["zeta", "STEM", 1][9] == "edge"
     assert lines["zeta", "SCAFFOLD", 16][5:10] == (0.25, 9.0, 40.0, 18.0, "inside")
     assert lines["zeta", "FedAvg", 16][-1] is None
 
 
-def test_it_draws_the_same_bytes_and_every_known_system(data: Systems) -> None:
-    entry = figure_entry("systems")
-    image = render(entry, data, "svg")
-    assert image == render(entry, data, "svg")
+def test_it_draws_the_same_bytes_and_every_known_system(data: FigureTable) -> None:
+    image = picture(systems.ENTRY, data, "svg")
+    assert image == picture(systems.ENTRY, data, "svg")
     text = image.decode()
     assert "others, in the table" in text
     for name in ("FedAvg", "SCAFFOLD", "STEM"):
         assert name in text
 
 
-def test_rows_come_from_a_sweep(tmp_path: Path) -> None:
-    text = """
+def test_axes_show_the_columns_that_they_name(data: FigureTable) -> None:
+    axes = drawn(systems.ENTRY, data)
+    assert panel_faults(data, axes) == []
+    rings = {tuple(p) for ax in axes[:4] for p in places(ax)[-1].tolist()}
+    assert (16.0, 8.0) in rings  # STEM has the fewest rounds there
+
+
+TEXT = """
     [settings]
     problem = "quadratic"
     K = 2
@@ -103,7 +109,7 @@ def test_rows_come_from_a_sweep(tmp_path: Path) -> None:
     I = 4
     b = 1
     replicates = 2
-    record = 20
+    record = 64
     schedule = "coupled"
     [algorithms.minibatch-sgd]
     algorithm = "fedavg"
@@ -118,20 +124,66 @@ def test_rows_come_from_a_sweep(tmp_path: Path) -> None:
     algorithms = ["minibatch-sgd"]
     b = 4
     epsilon = 0.2
-    schedule_options.eta = [0.5, 0.25]
+    schedule_options.eta = [1e6, 0.5, 0.25, 1e-6]
     [grids.law_local]
     algorithms = ["scaffold"]
     epsilon = 0.2
     schedule_options.eta = [0.5]
     """
-    found = run_sweep(parse_spec(text, "s"), store=tmp_path / "s.sqlite")
-    data = systems_of(found)
-    assert [(r.against, r.label, r.x) for r in data.rows] == [
-        ("zeta", "scaffold", 1),
-        ("zeta", "scaffold", 2),
-        ("I", "minibatch-sgd", 4),
-    ]
-    assert (data.steps, data.replicates, data.epsilon()) == ((0.5, 0.25), 2, 0.2)
-    best = data.rows[0]
-    assert best.vectors == pytest.approx(4 * best.rounds)  # two each way
-    assert best.spent == 2 * 64
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
+    folder: Path = tmp_path_factory.mktemp("systems")
+    return run_sweep(parse_spec(TEXT, "s"), store=folder / "s.sqlite")
+
+
+def by_hand(algorithm: str, zeta: float, b: float, I: int, eta: float) -> list[float]:
+    """Return samples, rounds and vectors of one worker until 0.2, and samples of the whole run."""
+    problem = load_problem("quadratic", K=2, dim=2, zeta=zeta)
+    run = simulate(problem, algorithm, T=64, b=b, I=I, replicates=2, seed=0, schedule="coupled",
+                   schedule_options={"eta": eta}, record_every=1)  # fmt: skip
+    average = run.running.mean(axis=1)
+    i = np.flatnonzero(~(average <= 0.2))[-1]
+    if i + 1 == len(average):
+        return [math.inf] * 3 + [run.counts.samples_per_worker]
+    share = math.log(average[i] / 0.2) / math.log(average[i] / average[i + 1])
+    T = run.times[i] * (run.times[i + 1] / run.times[i]) ** share
+    counts = run.counts
+    vectors = counts.vectors_up + counts.vectors_down
+    until = [T / 64 * of for of in (counts.samples_per_worker, counts.rounds, vectors)]
+    return [*until, counts.samples_per_worker]
+
+
+def system_faults(t: FigureTable) -> list[str]:
+    held = Held()
+    rows = t.records()
+    who = [(r["against"], r["problem"], r["system"]) for r in rows]
+    held.true("rows", who == [("zeta", "quadratic", "scaffold")] * 2
+              + [("bI", "quadratic", "minibatch-sgd")])  # fmt: skip
+    for r, (algorithm, zeta, b, I) in zip(rows, (("scaffold", 1.0, 1, 4), ("scaffold", 2.0, 1, 4),
+                                                 ("fedavg", 1.0, 4, 1)), strict=True):  # fmt: skip
+        tried = (0.5, 0.25) if algorithm == "scaffold" else (1e6, 0.5, 0.25, 1e-6)
+        costs = {eta: by_hand(algorithm, zeta, b, I, eta) for eta in tried}
+        best = min(tried, key=lambda eta: costs[eta][0])
+        held.same("at", [r["zeta"], r["bI"], r["K"], r["epsilon"]], [zeta, b * I, 2, 0.2])
+        held.same("eta", r["eta"], best)
+        held.same("costs", [r["samples"], r["rounds"], r["vectors"]], costs[best][:3], 0.02)
+        held.true("edge", r["at_edge"] == (best in (min(tried), max(tried))))
+        held.same("spent", r["samples_of_all_steps"], sum(c[3] for c in costs.values()))
+        held.same("diverged", r["diverged_steps"], sum(eta > 1 for eta in tried))
+    return held.found
+
+
+def test_every_column_is_what_it_says(found: SweepResult) -> None:
+    assert system_faults(systems.table_of(found)) == []
+
+
+def test_a_wrong_column_is_rejected(found: SweepResult) -> None:
+    assert survivors(systems.table_of(found), system_faults) == []
+
+
+def test_facts_come_from_the_sweep(found: SweepResult) -> None:
+    data = systems.table_of(found)
+    assert (data.facts["steps"], data.facts["replicates"]) == ((1e6, 0.5, 0.25, 1e-6), 2)
+    assert systems.least_epsilon(data) == 0.2

@@ -177,7 +177,10 @@ def curve_faults(t: FigureTable) -> list[str]:
         [1, product, product, 1] + 2 * [product],
     )
     # Table 1 of the paper: I = eps^{-nu/(3-nu)} (STEM) and eps^{-3nu/(8-2nu)} (FedAvg)
-    powers = {"STEM": lambda nu: nu / (3 - nu), "FedAvg": lambda nu: 3 * nu / (8 - 2 * nu)}
+    powers: dict[str, Callable[[Any], Any]] = {
+        "STEM": lambda nu: nu / (3 - nu),
+        "FedAvg": lambda nu: 3 * nu / (8 - 2 * nu),
+    }
     for name, power in powers.items():
         at, nu = t.where(kind="place", algorithm=name), np.array([0, 0.25, 0.5, 0.75, 1])
         held.same("nu", at["nu"], nu)

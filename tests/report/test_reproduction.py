@@ -21,13 +21,13 @@ from stemtheory.oracles import catalogue
 from stemtheory.report import drawing, report_sweeps
 from stemtheory.report import reproduction as report
 from stemtheory.report.drawing import Figure
+from stemtheory.report.figure_table import FigureTable, Quantity
 from stemtheory.report.manifest import Manifest, key_of, reachable
 from stemtheory.report.pages import render
+from stemtheory.report.panels import Panel
 from stemtheory.report.report_page import report_page
 from stemtheory.report.tables import Column, Table, shown
 from stemtheory.runtime import Verdict
-from stemtheory.report.figure_table import FigureTable, Quantity
-from stemtheory.report.panels import Panel
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.trace import Trace
 
@@ -185,8 +185,8 @@ def _draw(data: FigureTable, figure: Canvas) -> None:
 
 
 CAPTION = "A line < 2 & more."
-STUB = Figure("stub", "a line", _table, _draw, lambda _: CAPTION, view=lambda _: SMALL)
 SMALL = Table("Small", "A note.", (Column("name", False), Column("value")), (("a < b", 0.25),))
+STUB = Figure("stub", "a line", _table, _draw, lambda _: CAPTION, view=lambda _: SMALL)
 
 
 @pytest.fixture
