@@ -180,11 +180,10 @@ def draw(data: FigureTable, figure: Canvas) -> None:
 
 def _panel(data: FigureTable, ax: Axes, against: str, cost: str, title: str) -> None:
     panel = Panel(ax, data, against, cost, plain="xy", title=title)
-    ticks = sorted(data.distinct(against))
+    grey, places, ticks = False, Counter[float](), sorted(data.distinct(against))
     ax.set_xticks(ticks, [f"{tick:.2g}" for tick in ticks])
     ax.xaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    grey, places = False, Counter[float]()
     for system in data.sorted("system", tuple(NAMES)).distinct("system"):
         rows, style = data.where(system=system), STYLES.get(system, OTHERS)
         name = NAMES[system] if system in STYLES else None if grey else REST

@@ -5,7 +5,7 @@ Paper: Theorem (Thm: PR_Convergence_Main_App), Theorem (Thm: Flexible_FedAvg).
 
 from __future__ import annotations
 
-import csv
+import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,14 +97,13 @@ def _figure(figure: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "picture": next(file for file in files if file.suffix == ".png"),
         "paragraphs": figure["caption"].split("\n\n"),
         "places": [file.relative_to(folder).as_posix() for file in files],
-        "tables": [(file, _csv_table(file)) for file in files if file.suffix == ".csv"],
+        "tables": [(file, _markdown_table(file)) for file in files if file.suffix == ".md"],
     }
 
 
-def _csv_table(path: Path) -> Table:
-    """Return the table that a figure wrote as CSV, cells as they stand there."""
-    with path.open(newline="", encoding="utf-8") as file:
-        head, *rows = csv.reader(file)
-    columns = (Column(head[0], False), *(Column(name) for name in head[1:]))
-    cells = tuple(tuple(cell or None for cell in row) for row in rows)
-    return Table(f"{path.stem}, in numbers", "", columns, cells)
+def _markdown_table(path: Path) -> Table:
+    """Return the table that a figure wrote as Markdown, cells as they stand there."""
+    title, *lines, note = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+    head, rule, *rows = [html.unescape(line)[2:-2].split(" | ") for line in lines]
+    columns = tuple(map(Column, head, (mark.endswith(":") for mark in rule)))
+    return Table(title.strip("*"), note, columns, tuple(map(tuple, rows)))
