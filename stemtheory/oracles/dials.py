@@ -16,9 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
 from stemtheory.oracles.noise import NOISES
+from stemtheory.oracles.usual import USUAL
 from stemtheory.runtime import UsageError, choice, real, truth, whole
 
 ROUNDING = 1e-9  # relative: two ways to state one dial may differ by this much
@@ -61,54 +63,61 @@ def refuse_unknown(name: str, dials: Iterable[str], known: Iterable[str]) -> Non
         )
 
 
-def resolve_dials(
-    K: int,
-    dim: int,
-    *,
-    L: float | None = None,
-    sigma: float = 0.5,
-    zeta: float | None = None,
-    noise: str = "phase",
-    heterogeneity: str = "sinusoid",
-    curvature: float | None = None,
-    noise_smoothness: float | None = None,
-    noise_frequency: float | None = None,
-    het_frequency: float | None = None,
-    het_phase: float = 0.0,
-    modulation: float = 0.5,
-    spectrum: float = 1.0,
-    rotate: bool = False,
-    slack: bool = False,
-) -> Dials:
+@dataclass(frozen=True)
+class AskedDials:
+    """The dials of a problem as they are asked for; None is left to the others."""
+
+    L: float | None = None
+    sigma: float = USUAL.sigma
+    zeta: float | None = None
+    noise: str = USUAL.noise
+    heterogeneity: str = USUAL.heterogeneity
+    curvature: float | None = None
+    noise_smoothness: float | None = None
+    noise_frequency: float | None = None
+    het_frequency: float | None = None
+    het_phase: float = 0.0
+    modulation: float = 0.5
+    spectrum: float = 1.0
+    rotate: bool = False
+    slack: bool = False
+
+
+def resolve_dials(K: int, dim: int, **dials: Any) -> Dials:
     """Return the full set of dials; units as in the paper (gradients per unit of x).
+
+    ``dials`` are the fields of ``AskedDials``.
 
     Raises
     ------
     UsageError
         For values out of range and for sets that do not add up.
     """
+    asked = AskedDials(**dials)
     K, dim = whole("K", K), whole("dim", dim)
-    noise = choice("noise", noise, NOISES)
-    _refuse_idle_waves(noise, heterogeneity, noise_frequency, het_frequency, het_phase)
-    sigma = real("sigma", sigma, minimum=0)
-    modulation = real("modulation", modulation, positive=True)
+    noise = choice("noise", asked.noise, NOISES)
+    _refuse_idle_waves(asked)
+    sigma = real("sigma", asked.sigma, minimum=0)
+    modulation = real("modulation", asked.modulation, positive=True)
     if modulation > 1:
         raise UsageError(f"modulation is {modulation:g}, but it must lie in (0, 1]: lower it.")
-    spectrum = real("spectrum", spectrum, minimum=1)
+    spectrum = real("spectrum", asked.spectrum, minimum=1)
     zeta, heterogeneity = resolve_zeta(
-        K, zeta, choice("heterogeneity", heterogeneity, HETEROGENEITIES)
+        K, asked.zeta, choice("heterogeneity", asked.heterogeneity, HETEROGENEITIES)
     )
     push = HETEROGENEITIES[heterogeneity]
-    wave = _optional("het_frequency", het_frequency, positive=True)
+    wave = _optional("het_frequency", asked.het_frequency, positive=True)
     given = _Given(
-        L=_optional("L", L, positive=True),
-        c=_optional("curvature", curvature, positive=True),
-        L_n=_noise_smoothness(noise, sigma, dim, modulation, noise_smoothness, noise_frequency),
+        L=_optional("L", asked.L, positive=True),
+        c=_optional("curvature", asked.curvature, positive=True),
+        L_n=_noise_smoothness(
+            noise, sigma, dim, modulation, asked.noise_smoothness, asked.noise_frequency
+        ),
         Z=push.curvature(zeta, wave, dim) if wave is not None and push.waves else None,
         wavy_noise=NOISES[noise].smooth and (sigma > 0 or not NOISES[noise].bounded),
         wavy_het=push.waves and zeta > 0,
     )
-    L_out, c, Z, L_n = _split(given, truth("slack", slack))
+    L_out, c, Z, L_n = _split(given, truth("slack", asked.slack))
     _refuse_flat_waves(noise, heterogeneity, sigma, zeta, given, Z, L_n)
     frequency = NOISES[noise].frequency(sigma, L_n, dim, modulation) if sigma > 0 else 0.0
     return Dials(
@@ -120,12 +129,12 @@ def resolve_dials(
         het_curvature=Z,
         noise_frequency=frequency,
         het_frequency=push.frequency(zeta, Z, dim) if given.wavy_het else 0.0,
-        het_phase=real("het_phase", het_phase),
+        het_phase=real("het_phase", asked.het_phase),
         noise=noise,
         heterogeneity=heterogeneity,
         modulation=modulation,
         spectrum=spectrum,
-        rotate=truth("rotate", rotate),
+        rotate=truth("rotate", asked.rotate),
         attained=math.hypot(c + Z, L_n),
     )
 
@@ -280,25 +289,20 @@ def _refuse_flat_waves(
         )
 
 
-def _refuse_idle_waves(
-    noise: str,
-    heterogeneity: str,
-    noise_frequency: float | None,
-    het_frequency: float | None,
-    het_phase: float,
-) -> None:
+def _refuse_idle_waves(asked: AskedDials) -> None:
     """Refuse dials of waves that the chosen models do not have: they would change nothing."""
-    if noise_frequency and not NOISES[noise].waves:
+    if asked.noise_frequency and not NOISES[asked.noise].waves:
         raise UsageError(
-            f"noise_frequency is {noise_frequency}, but {noise} noise has no wave: leave it out, or"
+            f"noise_frequency is {asked.noise_frequency}, but {asked.noise} noise has no wave:"
+            " leave it out, or"
             f" choose {_either(m.name for m in NOISES.values() if m.waves)} noise."
         )
-    push = HETEROGENEITIES.get(heterogeneity)  # an unknown one is refused with zeta
-    idle = {"het_frequency": het_frequency, "het_phase": het_phase}
+    push = HETEROGENEITIES.get(asked.heterogeneity)  # an unknown one is refused with zeta
+    idle = {"het_frequency": asked.het_frequency, "het_phase": asked.het_phase}
     for name, value in idle.items():
         if value and push is not None and not push.waves:
             raise UsageError(
-                f"{name} is {value}, but heterogeneity {heterogeneity} has no wave: leave it out,"
+                f"{name} is {value}, but heterogeneity {push.name} has no wave: leave it out,"
                 f" or choose {_either(m.name for m in HETEROGENEITIES.values() if m.waves)}."
             )
 

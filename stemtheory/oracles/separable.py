@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
 
-from stemtheory.oracles.dials import Dials, refuse_unknown, resolve_dials
+from stemtheory.oracles.dials import AskedDials, Dials, refuse_unknown, resolve_dials
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push, placed
 from stemtheory.oracles.noise import NOISES, NoiseModel
 from stemtheory.oracles.problem import Constants, Exactness, Witness
@@ -242,7 +242,7 @@ def build(family: Family, K: int, dim: int, dials: Mapping[str, Any]) -> Separab
     """
     dials = _rename(family, dials)
     own = {name: dials.pop(name, default) for name, default in family.own_dials.items()}
-    refuse_unknown(family.name, dials, {*(resolve_dials.__kwdefaults__ or {}), *own})
+    refuse_unknown(family.name, dials, {*(f.name for f in fields(AskedDials)), *own})
     settings = resolve_dials(K, dim, **dials)
     spread = np.arange(dim) / max(dim - 1, 1)
     values = {name: real(name, value) for name, value in own.items() if value is not None}

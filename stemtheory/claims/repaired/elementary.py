@@ -19,7 +19,6 @@ from scipy.optimize import brentq
 from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.repaired_runs import beside, elementary, run_cases, run_premises
 from stemtheory.claims.evidence.rounds import on_rounds
 from stemtheory.claims.intervals import Interval, compared, enclose, exp_upper
 from stemtheory.claims.repaired.coefficients import (
@@ -31,6 +30,7 @@ from stemtheory.claims.repaired.coefficients import (
     THEOREM,
     c_b,
 )
+from stemtheory.claims.repaired.runs import beside, elementary, run_cases, run_premises
 from stemtheory.claims.repaired.steps import (
     accumulated,
     at_least_two,

@@ -17,9 +17,9 @@ from stemtheory.bounds import REPAIRED_LAM
 from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, wrong
 from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.repaired_runs import beside, coefficients, run_cases, run_premises
 from stemtheory.claims.evidence.rounds import on_rounds
 from stemtheory.claims.repaired.coefficients import DRIFT, METHOD, PARTS, SUM
+from stemtheory.claims.repaired.runs import beside, coefficients, run_cases, run_premises
 from stemtheory.claims.repaired.steps import (
     at_least_two,
     drift,

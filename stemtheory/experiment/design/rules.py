@@ -19,8 +19,8 @@ from typing import Any
 
 from stemtheory.experiment.design.spec import Spec
 from stemtheory.experiment.design.toml_lines import Place
-from stemtheory.experiment.fits.targets import COSTS
 
+COSTS = ("steps", "samples", "rounds", "vectors")  # to epsilon, of one worker
 Y = ("M", *COSTS)
 # "rate" is the algorithm's own: T/I for STEM, sqrt(bKT) for FedAvg
 X = ("T", "T/I", "sqrt(bKT)", "rate", "epsilon", "K", "b", "I", "bI", "KbI", "L", "sigma", "zeta")

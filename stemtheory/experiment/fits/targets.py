@@ -22,12 +22,12 @@ from stemtheory.algorithms import load_algorithm
 from stemtheory.bounds import BOUNDS, Inversion, invert
 from stemtheory.experiment.design.cells import Cell, canonical
 from stemtheory.experiment.design.points import Point
+from stemtheory.experiment.design.rules import COSTS
 from stemtheory.experiment.execute.work import CellResult, load_trace
 from stemtheory.runtime import Floats, UsageError, Verdict
 from stemtheory.simulator import RESAMPLES, interval, last_crossing, resampled_means
 
 Results = Mapping[str, CellResult]
-COSTS = ("steps", "samples", "rounds", "vectors")
 TIMELESS = ("constant", "practical", "coupled")  # schedules whose steps do not depend on T
 
 

@@ -13,12 +13,6 @@ from stemtheory.claims.base import Case, dials
 from stemtheory.claims.evidence.measured import measure
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import schedule_of, setting_of, square
-from stemtheory.claims.evidence.repaired_runs import (
-    FIRST_SAMPLE,
-    average_grad_sq,
-    is_exact,
-    transition,
-)
 from stemtheory.claims.evidence.rounds import jackknife, over_all, rounds_of
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.repaired.coefficients import (
@@ -31,6 +25,12 @@ from stemtheory.claims.repaired.coefficients import (
 )
 from stemtheory.claims.repaired.costs import SyncRun, counted
 from stemtheory.claims.repaired.elementary import Flat, growth
+from stemtheory.claims.repaired.runs import (
+    FIRST_SAMPLE,
+    average_grad_sq,
+    is_exact,
+    transition,
+)
 from stemtheory.claims.repaired.steps import SHARP, STEEP, drift, forcing, jump_size, jumps
 from stemtheory.runtime.streams import NoiseKey
 from stemtheory.simulator.stepwise import gaussian_draw, walk
