@@ -11,8 +11,9 @@ TESTED  := fast,data,dask,parquet,test
 ARGS    ?=
 RUN     := $(STAMPS)/run-$(EXTRAS)
 # What the versions of dependencies and of Python could break, in two or three minutes.
-CORE    := tests/runtime tests/oracles tests/schedules tests/bounds tests/simulator tests/cli \
-           tests/experiment tests/report tests/whole/test_packaging.py
+CORE    := tests/runtime tests/oracles tests/schedules tests/bounds tests/cli tests/report \
+           $(wildcard tests/simulator/test_*.py) tests/simulator/fused/test_source.py \
+           tests/experiment/design tests/experiment/store tests/whole/test_packaging.py
 
 # Where each test process has a core of its own, BLAS threads only get in the way.
 export OMP_NUM_THREADS ?= 1

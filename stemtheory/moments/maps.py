@@ -51,7 +51,7 @@ class View(NamedTuple):
     mean: tuple[Floats, ...]
 
 
-class Worker(NamedTuple):
+class WorkerGradient(NamedTuple):
     """A worker's gradient H x + o; ``unlike`` and ``pull`` are set where A2 bounds the drift.
 
     Then ``unlike`` = H - mean H and ``pull`` = 1 take what differs at xbar out of a g(x; xi).
@@ -63,7 +63,7 @@ class Worker(NamedTuple):
     pull: float = 0.0
 
 
-def stem_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> StepRows:
+def stem_rows(view: View, worker: WorkerGradient, sync: str, synchronises: bool) -> StepRows:
     """Return STEM's step before x and d are averaged.
 
     d_{t+1} = g(x_{t+1}) + (1 - a)(d_t - g(x_prev)),  x_{t+1} = x_t - eta d_t
@@ -88,7 +88,7 @@ def stem_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> Step
     return StepRows((here, here, direction), slope, (0.0, 0.0, 1.0))
 
 
-def fedavg_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> StepRows:
+def fedavg_rows(view: View, worker: WorkerGradient, sync: str, synchronises: bool) -> StepRows:
     """Return FedAvg's step before x is averaged: x_{t+1} = x_t - eta g(x_t).
 
     Paper: Algorithm (Algo_FedAvg).
@@ -100,7 +100,7 @@ def fedavg_rows(view: View, worker: Worker, sync: str, synchronises: bool) -> St
     )
 
 
-ROWS: dict[str, Callable[[View, Worker, str, bool], StepRows]] = {
+ROWS: dict[str, Callable[[View, WorkerGradient, str, bool], StepRows]] = {
     "stem": stem_rows,
     "fedavg": fedavg_rows,
 }
@@ -209,13 +209,13 @@ def step_map(
     A = np.zeros((3, form.N, form.N))
     A[0, 0, 0] = 1
     for g, (H, o, size) in enumerate(model.groups):
-        worker = Worker(H, o, H - mean_H, 1.0) if bounded else Worker(H, o)
+        worker = WorkerGradient(H, o, H - mean_H, 1.0) if bounded else WorkerGradient(H, o)
         rows = rows_of(form.view(g, model.shares), worker, sync, synchronises)
         A[:, form.place(g)] = np.stack(rows.new, axis=1)
         variance = _variance(form, rows._replace(slope=rows.slope @ back), model)
         if g in form.covariance:
             own = form.covariance[g]
-            apart = rows_of(form.deviation_view(), Worker(H, 0.0), sync, synchronises)
+            apart = rows_of(form.deviation_view(), WorkerGradient(H, 0.0), sync, synchronises)
             inward, outward = _deviation_basis(V, H)
             moved = inward @ after @ np.stack(apart.new, axis=1) @ outward
             still[:, :, own, own] = _congruence(moved)

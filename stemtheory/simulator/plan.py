@@ -55,7 +55,7 @@ class Plan:
         problem, sizes, numerics = run.problem.load(), run.sizes, run.numerics
         dtype = np.dtype(numerics.dtype)
         # A device's own numbers, or the host's moved there, so that both backends see the same.
-        from_host = numerics.noise_source == "host" and not backend.on_host
+        from_host = numerics.noise_source != "device" and not backend.on_host
         return Plan(
             problem=problem.place(backend, dtype),
             algorithm=run.method,

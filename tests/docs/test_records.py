@@ -18,11 +18,9 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Import a script of benchmarks/ by its name, and forget it."""
     monkeypatch.syspath_prepend(BENCHMARKS)
     monkeypatch.setattr(sys, "argv", ["script"])
-    known = set(sys.modules)
     yield importlib.import_module
-    for name in set(sys.modules) - known:
-        if not name.startswith("stemtheory"):
-            del sys.modules[name]
+    for path in BENCHMARKS.glob("*.py"):
+        sys.modules.pop(path.stem, None)
 
 
 def record(name: str) -> Any:

@@ -68,6 +68,8 @@ def located(path: Path) -> Path:
             f"the store's name has {size} bytes, but the files beside it need some more: give a"
             f" name of at most {LONGEST_NAME}."
         )
+    if real.is_symlink():  # from Python 3.13 on nothing is raised for it
+        raise UsageError(f"{path} cannot be found (its links go in a circle): give another store.")
     return real
 
 
