@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from stemtheory.runtime import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Quantity(NamedTuple):
@@ -58,6 +60,8 @@ class FigureTable:
             cells = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v)) for v in part.values()))
             lists = [cell.tolist() for cell in cells]
             records += [dict(zip(part, row, strict=True)) for row in zip(*lists, strict=True)]
+        import pandas as pd  # half of the start-up time of a command that needs no table
+
         return cls(columns, pd.DataFrame(records, columns=names), facts)
 
     def __len__(self) -> int:
