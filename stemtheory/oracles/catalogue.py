@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory.oracles.problem import Problem
+from stemtheory.oracles.usual import USUAL
 from stemtheory.runtime import UsageError, choice, own_errors, whole
 
-DIM = 8  # where none is given and the problem is free to choose
 MOST_NUMBERS = 10**9  # K dim of a problem: 8 GB for each array of its state
 
 
@@ -53,7 +53,7 @@ def problem_entry(name: str) -> Any:
 
 
 @own_errors
-def load_problem(name: str, K: int = 4, dim: int | None = None, **dials: Any) -> Problem:
+def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: Any) -> Problem:
     """Return the problem called ``name`` with K workers in ``dim`` dimensions (8 unless given).
 
     Parameters
@@ -110,7 +110,7 @@ def load_problem(name: str, K: int = 4, dim: int | None = None, **dials: Any) ->
 
 def usual_dim(entry: Any) -> int | None:
     """Return the dim of an entry's problem where none is given; None where data settle it."""
-    return None if getattr(entry, "needs_data", False) else DIM
+    return None if getattr(entry, "needs_data", False) else USUAL.dim
 
 
 def make_problem(entry: Any, name: object, K: int, dim: int | None, **dials: Any) -> Problem:

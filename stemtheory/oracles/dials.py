@@ -162,7 +162,7 @@ def _split(given: _Given, slack: bool) -> tuple[float, float, float, float]:
     if c is not None and Z is not None:  # only the noise is free: what L leaves, or an equal share
         L_n = c + Z if given.L is None else _leg(given.L, c + Z, "c + Z")
         return math.hypot(c + Z, L_n) if given.L is None else given.L, c, Z, L_n
-    L = 1.0 if given.L is None else given.L
+    L = USUAL.L if given.L is None else given.L
     # The default shares L^2 equally: half to the noise, without which the two-sided momentum has
     # nothing to cancel, and half to f, which the workers' difference shares in turn.
     L_n = L / math.sqrt(2) if L_n is None else L_n

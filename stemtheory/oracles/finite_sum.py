@@ -43,6 +43,7 @@ from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum_constants import declare, solve, square_at_zero, waves
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push, placed
 from stemtheory.oracles.problem import Constants, Witness
+from stemtheory.oracles.usual import USUAL
 from stemtheory.runtime import Backend, Floats, UsageError, choice, real, whole
 
 SAMPLINGS = ("gaussian", "minibatch")
@@ -78,7 +79,7 @@ class Model:
         """The dials of finite sums and their defaults."""
         return dict(_build.__kwdefaults__ or {})
 
-    def __call__(self, K: int = 4, dim: int = 8, **dials: Any) -> FiniteSum:
+    def __call__(self, K: int = USUAL.K, dim: int = USUAL.dim, **dials: Any) -> FiniteSum:
         """Return the problem of this model that meets the given dials.
 
         Raises

@@ -22,6 +22,7 @@ from stemtheory.oracles.dials import AskedDials, Dials, refuse_unknown, resolve_
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push, placed
 from stemtheory.oracles.noise import NOISES, NoiseModel
 from stemtheory.oracles.problem import Constants, Exactness, Witness
+from stemtheory.oracles.usual import USUAL
 from stemtheory.runtime import Backend, Floats, UsageError, real
 
 # Distance of the two points of a witness of L, in units of the problem's smallest length: the
@@ -59,7 +60,7 @@ class Family:
     flat: bool = False
     visible: str = ""
 
-    def __call__(self, K: int = 4, dim: int = 8, **dials: Any) -> Separable:
+    def __call__(self, K: int = USUAL.K, dim: int = USUAL.dim, **dials: Any) -> Separable:
         """Return the problem of this family that meets the given dials."""
         return build(self, K, dim, dials)
 

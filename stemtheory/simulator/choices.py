@@ -14,12 +14,11 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS, Algorithm, Entry, load_algorithm
-from stemtheory.oracles import Problem, load_problem, problem_entry
+from stemtheory.oracles import USUAL, Problem, load_problem, problem_entry
 from stemtheory.runtime import UsageError, canonical, code_of, data_of, whole
 
 Value = None | bool | int | float | str | tuple[float, ...]
 Pairs = tuple[tuple[str, Value], ...]
-WORKERS = 4
 # Dials that every problem has: filled in, so that a default and the same value written are one run.
 COMMON_DIALS = ("L", "sigma", "zeta", "noise", "heterogeneity")
 
@@ -83,7 +82,7 @@ class ProblemChoice:
             As ``load_problem``, and where a live problem is given K, dim or dials.
         """
         if isinstance(problem, str):
-            workers = whole("K", WORKERS if K is None else K)
+            workers = whole("K", USUAL.K if K is None else K)
             given = pairs(dials)
             # to a cache true is 1: the types tell them apart
             kinds = tuple(type(value) for _, value in given)
