@@ -159,22 +159,11 @@ class Run:
             seed=whole("seed", given.get("seed", DEFAULT.seed), 0),
             numerics=_numerics(given),
         )
-        return run.checked(B=given.get("B"))
-
-    def checked(self, B: object = None) -> Run:
-        """Return this run, if its parts go together; ``B`` is the first batch as it was asked for.
-
-        Raises
-        ------
-        UsageError
-            If they do not.
-        """
-        made = self.method
-        if B is not None and not made.costs.initial_batch:
-            name = self.algorithm.name
-            raise UsageError(f"B is {B}, but {name} has no initial batch: leave B out.")
-        _ = self.steps  # whatever is wrong with them is said now
-        return self
+        if "B" in given and not run.method.costs.initial_batch:
+            name = run.algorithm.name
+            raise UsageError(f"B is {given['B']}, but {name} has no initial batch: leave B out.")
+        _ = run.steps  # whatever is wrong with them is said now
+        return run
 
     @cached_property
     def method(self) -> Algorithm:
