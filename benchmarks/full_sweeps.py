@@ -11,6 +11,7 @@ Refuses a store that is not complete. `docs/sweeps.md` shows the record, and a t
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,17 @@ def record(name: str, store: Path) -> dict[str, Any]:
 
 def table(document: dict[str, Any]) -> str:
     """Return the record as Markdown: the exponents of every rule, over problems and epsilon."""
-    lines = ["| sweep | cells | fit | theory | exponents | verdict |", "| --- " * 6 + "|"]
+    heads = (
+        "sweep",
+        "cells",
+        "fit",
+        "theory",
+        "exponents",
+        "95 % intervals",
+        "tolerance",
+        "verdict",
+    )
+    lines = [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     for name, sweep in document["sweeps"].items():
         groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
         for fit in sweep["fits"]:
@@ -50,8 +61,10 @@ def table(document: dict[str, Any]) -> str:
             words = [w for w in plain.split(", ") if w.split(" ")[0] not in RANGED]
             groups.setdefault((", ".join(words), fit["theory"]), []).append(fit)
         for (rule, theory), fits in groups.items():
-            cells = f"| {name} | {sweep['cells']} | {rule} | {theory:g} | {_range(fits)} |"
-            lines.append(f"{cells} {', '.join(sorted({fit['verdict'] for fit in fits}))} |")
+            tolerances = sorted({fit["tolerance"] for fit in fits})
+            cells = (name, sweep["cells"], rule, f"{theory:g}", _range(fits), _ends(fits))
+            cells += (", ".join(f"{t:g}" for t in tolerances), _verdicts(fits))
+            lines.append(f"| {' | '.join(map(str, cells))} |")
             name = sweep["cells"] = ""
     return "\n".join(lines) + "\n"
 
@@ -63,6 +76,20 @@ def _range(fits: list[dict[str, Any]]) -> str:
         return "none"
     low, high = (f"{round(value, 3) + 0.0:.3f}" for value in (min(found), max(found)))
     return low if len(found) == 1 else f"{low} to {high} ({len(found)})"
+
+
+def _ends(fits: list[dict[str, Any]]) -> str:
+    """Return the least lower and the largest upper end of the intervals."""
+    ends = [fit["ci95"] for fit in fits if fit["ci95"] is not None]
+    if not ends:
+        return "none"
+    return f"{min(low for low, _ in ends):.3f} to {max(high for _, high in ends):.3f}"
+
+
+def _verdicts(fits: list[dict[str, Any]]) -> str:
+    """Return every verdict, with how many fits it is of where there are several."""
+    found = sorted(Counter(fit["verdict"] for fit in fits).items())
+    return ", ".join(name if len(found) == 1 else f"{name} ({n})" for name, n in found)
 
 
 def main() -> None:

@@ -84,7 +84,7 @@ def table_of(found: SweepResult) -> FigureTable:
     Costs are NaN where no step gets to epsilon. The samples of all steps are the cost of tuning.
     """
     parts: list[dict[str, Any]] = []
-    for winner in tuned(found.targets, found.results):
+    for winner in tuned(found.points, found.results):
         cell, grid = winner.point.cell, winner.point.grid.removesuffix("_batch")
         problem = cell.run.problem
         if grid not in VARIED:
@@ -282,7 +282,7 @@ def caption(data: FigureTable) -> str:
         " are at the edge of the grid. Not claimed: that the order is the same on other problems,"
         " in high dimension or with other momentum (a is tied to the step by a common factor)."
         " MIME's full local gradients are free of noise here and count b I samples, which flatters"
-        " it; the same replicates choose the step and measure it, which flatters everybody."
+        " it; half of the replicates choose the step, and the other half measure it."
     )
 
 

@@ -50,8 +50,16 @@ def sweep(
     json: o.Json = False,
 ) -> int:
     """Run the missing cells of a sweep; killed at any moment, the same command resumes it."""
-    from stemtheory.experiment import StoreError, SweepStopped, WorkersLostError, run_sweep
+    from stemtheory.experiment import (
+        MOST_JOBS,
+        StoreError,
+        SweepStopped,
+        WorkersLostError,
+        run_sweep,
+    )
 
+    if whole("jobs", jobs) > MOST_JOBS and dask is None:
+        console.note(f"jobs {jobs}: {MOST_JOBS} are run at a time, four for each core")
     try:
         found = run_sweep(
             name,
@@ -80,12 +88,11 @@ def results(
     json: o.Json = False,
 ) -> int:
     """Show the cells of a store, filter them, and export them without losing a digit."""
-    from stemtheory.experiment import Store, StoreError, condition
-    from stemtheory.experiment.store import tables
+    from stemtheory.experiment import Store, StoreError, cell_records, condition, export_records
 
     try:
         with Store.reading(store) as opened:
-            rows = tables.cell_records(opened.rows())
+            rows = cell_records(opened.rows())
     except StoreError as error:
         return console.complain(str(error), 1)
     if where is not None:
@@ -94,7 +101,7 @@ def results(
     if export is not None:
         if not rows:
             raise UsageError(f"no row of {store} is left to export: widen --where.")
-        console.note(f"written: {tables.export(rows, export)}")
+        console.note(f"written: {export_records(rows, export)}")
     elif not json:
         show_rows(rows)
     if json:
@@ -120,6 +127,7 @@ def show_sweep(d: Mapping[str, Any]) -> None:
     if d["cells_failed"]:
         failed = "status == 'failed'"
         console.line(f'why: stemtheory results {d["store"]} --where "{failed}"')
+        console.line("to run them again: the same command with --retry-failed")
     show_fits(d["fits"])
 
 
@@ -141,13 +149,13 @@ def _short(fit: Mapping[str, Any], key: str) -> str | None:
 
 def show_rows(rows: list[dict[str, Any]]) -> None:
     """Print the first rows in the columns that matter; a setting they share is said once."""
-    values = {name: {row.get(name) for row in rows} for name in VARYING}
-    fixed = [
-        f"{name} {console.number(*found)}" for name, found in values.items() if len(found) == 1
-    ]
+    from stemtheory.experiment import swept_columns
+
+    swept = swept_columns(rows)
+    fixed = [f"{n} {console.number(rows[0].get(n))}" for n in VARYING if rows and n not in swept]
     if fixed:
         console.line(f"all with {', '.join(fixed)}")
-    columns = [*(name for name, found in values.items() if len(found) > 1), *SHOWN]
+    columns = [*(n for n in VARYING if n in swept), *(n for n in swept if n not in VARYING), *SHOWN]
     console.table(columns, [[row.get(name) for name in columns] for row in rows[:MOST_ROWS]])
     for reason in dict.fromkeys(row["reason"] for row in rows[:MOST_ROWS] if row["reason"]):
         console.line(f"failed: {reason}")
@@ -176,6 +184,8 @@ def terminal_progress(every: float = 0.2) -> Callable[[Progress], None] | None:
 
 def clock(seconds: float) -> str:
     """Return a time as a person says it."""
+    if seconds < 0.01:
+        return "0 s"
     if seconds < 90:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     if seconds < 5400:

@@ -9,8 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stemtheory.experiment import Spec, SweepResult, load_spec, run_sweep, weight
-from stemtheory.experiment.store import tables
+from stemtheory.experiment import (
+    Spec,
+    SweepResult,
+    export_records,
+    load_spec,
+    point_records,
+    run_sweep,
+    weight,
+)
 from stemtheory.oracles import catalogue
 from stemtheory.report.drawing import writable_folder
 from stemtheory.report.manifest import Manifest, key_of
@@ -61,7 +68,7 @@ def one_sweep(name: str, mode: str, manifest: Manifest) -> Result:
         for old in () if again else place.glob(f"{store.name}*"):
             old.unlink()
         found = run_sweep(spec, store=store)
-        tables.export(_records(found), csv)
+        export_records(_records(found), csv)
         return described(spec, found, csv.relative_to(manifest.folder).as_posix()), [csv]
 
     result: Result = manifest.made(f"sweep {name}", key_of(ROOTS, mode, spec), make)
@@ -76,7 +83,7 @@ def store_of(name: str, mode: str, folder: Path) -> Path | None:
 
 def _records(found: SweepResult) -> list[dict[str, Any]]:
     """Return the points without the times that they took: the same table on every run."""
-    records = tables.point_records(found.points, found.results)
+    records = point_records(found.points, found.results)
     return [{k: v for k, v in r.items() if not k.endswith("_seconds")} for r in records]
 
 

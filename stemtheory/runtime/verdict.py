@@ -37,7 +37,9 @@ class Verdict(StrEnum):
     NOT_ATTAINED = "not attained", "declared exact, but no witness attains it"
 
     # a fitted exponent
-    CONSISTENT = "consistent", "the theory lies in the interval, or within the tolerance"
+    CONSISTENT = "consistent", "the theory lies in the interval"
+    WITHIN_TOLERANCE = "within tolerance", "near the theory, which the interval excludes"
+    INCONCLUSIVE = "inconclusive", "the interval is wider than the distance to a rival exponent"
     FASTER = "faster", "a smaller cost in the limit than the bound's, which is not contradicted"
     SLOWER = "slower", "a larger cost than the bound's over this range"
     NOT_ESTIMABLE = "not-estimable", "too few points, or points without a logarithm"
@@ -57,8 +59,10 @@ class Verdict(StrEnum):
 # confirmed, and last what says nothing.
 DECIDING = (
     *(Verdict.VIOLATED, Verdict.NOT_ATTAINED, Verdict.SLOWER),
-    *(Verdict.UNDECIDED, Verdict.NOT_REACHED, Verdict.BEFORE_RECORD, Verdict.NOT_ESTIMABLE),
-    *(Verdict.HOLDS, Verdict.CONSISTENT, Verdict.FASTER, Verdict.REACHED),
+    *(Verdict.UNDECIDED, Verdict.INCONCLUSIVE),
+    *(Verdict.NOT_REACHED, Verdict.BEFORE_RECORD, Verdict.NOT_ESTIMABLE),
+    *(Verdict.HOLDS, Verdict.WITHIN_TOLERANCE),
+    *(Verdict.CONSISTENT, Verdict.FASTER, Verdict.REACHED),
     *(Verdict.BOUND, Verdict.EXACT, Verdict.UNBOUNDED, Verdict.ESTIMATE),
     *(Verdict.VACUOUS, Verdict.INAPPLICABLE, Verdict.NOT_CHECKABLE),
 )

@@ -10,10 +10,13 @@ import pytest
 
 from stemtheory.cli import sweeps as cli_sweeps
 from stemtheory.cli.app import main
+from stemtheory.experiment import MOST_JOBS
 from stemtheory.experiment.design.rules import rules
 from stemtheory.experiment.design.spec import load_spec
+from stemtheory.experiment.execute import executors
+from stemtheory.experiment.execute.workers import Processes
 from stemtheory.experiment.sweep import Progress, run_sweep
-from tests.experiment.sweeps import SMALL, small
+from tests.experiment.sweeps import SMALL, run, small
 
 Capture = pytest.CaptureFixture[str]
 
@@ -76,6 +79,22 @@ def test_the_built_in_sweep_from_end_to_end(tmp_path: Path, capsys: Capture) -> 
     assert found["cells_left"] == 0
 
 
+def test_a_thousand_jobs_are_as_many_as_help(
+    file: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+
+    def noted(jobs: int) -> Processes:
+        opened.append(jobs)
+        return Processes(jobs)
+
+    monkeypatch.setattr(executors, "Processes", noted)
+    path = str(tmp_path / "s.sqlite")
+    assert main(["sweep", str(file), "--store", path, "--jobs", "1000"]) == 0
+    assert f"jobs 1000: {MOST_JOBS} are run at a time" in capsys.readouterr().err
+    assert opened == [MOST_JOBS]
+
+
 def test_what_a_cell_prints_is_not_in_the_document(
     file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,6 +123,40 @@ def test_results_show_filter_and_export(store: Path, tmp_path: Path, capsys: Cap
     shown = capsys.readouterr().out
     assert "mean_grad_sq" in shown
     assert "all with sync literal, K 2, dim 2" in shown
+
+
+SWEPT = {
+    "a dial": ('problem = "cosine"\ndials.spectrum = [1, 4]\n', "dials.spectrum"),
+    "an option": ("algorithm_options.mu = [0.2, 0.5]\n", "algorithm_options.mu"),
+    "a step": (
+        'schedule = "constant"\nschedule_options = { eta = [0.1, 0.2], a = 1 }\n',
+        "schedule_options.eta",
+    ),
+    "replicates": ("replicates = [2, 3]\n", "replicates"),
+    "the first batch": ("B = [4, 8]\n", "B"),
+}
+
+
+@pytest.mark.parametrize(("axis", "column"), SWEPT.values(), ids=SWEPT)
+def test_the_swept_column_is_shown(axis: str, column: str, tmp_path: Path, capsys: Capture) -> None:
+    label = "fedprox" if "algorithm" in axis else "stem"
+    text = f"[settings]\nK = 2\ndim = 2\nT = 16\nb = 2\nI = 2\n[algorithms.{label}]\n"
+    run(small(f"{text}[grids.g]\n{axis}"), store=tmp_path / "s.sqlite")
+    assert main(["results", str(tmp_path / "s.sqlite")]) == 0
+    shown = capsys.readouterr().out
+    (head,) = [line for line in shown.splitlines() if "mean_grad_sq" in line]
+    assert head.split()[0] == column
+
+
+def test_rows_come_in_the_order_of_the_points(store: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Whatever came first when it ran: here the second half, and then a chunk at a time."""
+    late = tmp_path / "late.sqlite"
+    run(small(SMALL.replace("T = [16, 32]", "T = 32")), store=late)
+    run(small(), store=late, chunk_seconds=0.0)
+    cells = [
+        [row["cell"] for row in ask(capsys, "results", str(path))["rows"]] for path in (store, late)
+    ]
+    assert cells[0] == cells[1] == [point.cell.id for point in run(small(), store=store).points]
 
 
 def test_every_null_of_the_rows_has_a_reason(store: Path, capsys: Capture) -> None:
@@ -213,6 +266,7 @@ def test_a_failed_cell_says_why(tmp_path: Path, capsys: Capture) -> None:
     assert main(["sweep", str(file), "--store", path]) == 1
     said = " ".join(capsys.readouterr().out.split())  # a long path is wrapped
     assert f"why: stemtheory results {path} --where" in said
+    assert "the same command with --retry-failed" in said
     assert main(["results", path, "--where", "status == 'failed'"]) == 0
     assert "failed: " in capsys.readouterr().out
 
@@ -233,7 +287,8 @@ def test_progress_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.1234, "0.12 s"), (42.4, "42 s"), (600, "10 min"), (7200, "2.0 h")]
+    ("seconds", "said"),
+    [(1e-14, "0 s"), (0.1234, "0.12 s"), (42.4, "42 s"), (600, "10 min"), (7200, "2.0 h")],
 )
 def test_clock(seconds: float, said: str) -> None:
     assert cli_sweeps.clock(seconds) == said

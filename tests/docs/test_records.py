@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from stemtheory.experiment.fits.exponents import agreement
 from tests.helpers.sources import ROOT
 
 BENCHMARKS = ROOT / "benchmarks"
@@ -38,6 +39,16 @@ def test_the_exponents_of_full_sweeps(script: Any) -> None:
     for fit in found["sweeps"]["speedup"]["fits"]:
         fit["exponent"] += 0.01
     assert full.table(found) not in page("sweeps.md")
+
+
+def test_verdicts_of_full_sweeps_follow_from_their_intervals() -> None:
+    """Also after the rule has changed; what theory and tolerance exclude has a direction."""
+    fits = [fit for sweep in record("full_sweeps")["sweeps"].values() for fit in sweep["fits"]]
+    for fit in fits:
+        found = agreement(fit["exponent"], tuple(fit["ci95"]), fit["theory"], fit["tolerance"])
+        assert fit["verdict"] == (found or fit["verdict"])
+        assert found or fit["verdict"] in ("faster", "slower")
+    assert sum(fit["verdict"] == "within tolerance" for fit in fits) == 50
 
 
 def test_the_tables_of_speed(script: Any) -> None:

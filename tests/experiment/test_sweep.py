@@ -378,7 +378,7 @@ def records(undisturbed: Path) -> list[dict[str, Any]]:
 
 
 def test_csv_gives_back_every_digit(records: list[dict[str, Any]], tmp_path: Path) -> None:
-    path = tables.export(records, tmp_path / "out.csv")
+    path = tables.export_records(records, tmp_path / "out.csv")
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     whole = {"T", "seed"}
@@ -391,7 +391,7 @@ def test_csv_gives_back_every_digit(records: list[dict[str, Any]], tmp_path: Pat
 
 def test_parquet_gives_back_every_digit(records: list[dict[str, Any]], tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    _same(pd.read_parquet(tables.export(records, tmp_path / "out.parquet")), records)
+    _same(pd.read_parquet(tables.export_records(records, tmp_path / "out.parquet")), records)
 
 
 def _number(text: str) -> float | str:
@@ -411,9 +411,9 @@ def _same(back: pd.DataFrame, records: Sequence[dict[str, Any]]) -> None:
 
 def test_exports_that_cannot_be(records: list[dict[str, Any]], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="must end in"):
-        tables.export(records, tmp_path / "out.xlsx")
+        tables.export_records(records, tmp_path / "out.xlsx")
     with pytest.raises(UsageError, match="cannot be written"):
-        tables.export(records, tmp_path / "no" / "out.csv")
+        tables.export_records(records, tmp_path / "no" / "out.csv")
 
 
 def test_chunks_keep_the_order_and_the_cells() -> None:

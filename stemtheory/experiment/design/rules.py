@@ -76,8 +76,10 @@ def _rule(spec: Spec, name: str, table: Any) -> Rule:
     if not _is_number(tolerance) or tolerance < 0:
         say = f"is {tolerance!r}, but it must be a number of at least 0."
         document.refuse((*path, "tolerance"), say)
-    # a grid that this size of the sweep skips may be named
-    grids = _names(spec, path, "grids", [grid.name for grid in spec.grids])
+    # a grid that this size of the sweep skips, or only another one has, may be named
+    sizes = (document.table, *(document.table.get(size, {}) for size in ("quick", "full")))
+    there = list(dict.fromkeys(name for size in sizes for name in size.get("grids", {})))
+    grids = _names(spec, path, "grids", [grid.name for grid in spec.grids], there)
     declared = [*spec.algorithms]
     labels = _names(spec, path, "algorithms", declared, declared)
     by = _names(spec, path, "by", ["grid", "label"])

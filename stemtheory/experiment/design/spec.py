@@ -16,6 +16,7 @@ algorithms, and those overrule the settings.
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,8 @@ from stemtheory.runtime import UsageError, choice, truth
 MODES = ("quick", "default", "full")
 TABLES = ("summary", "settings", "algorithms", "grids", "fits")
 GROUPS = ("dials", "schedule_options", "algorithm_options")
-MOST_POINTS = 10_000_000  # of a grid: to list more takes hours before anything runs
+MOST_POINTS = 1_000_000  # of a sweep: to list them takes half a minute before anything runs
+MOST_RECORD = 100_000  # numbers kept of each replicate: 25 MB in a cell of 32
 Settings = Mapping[str, Any]
 
 
@@ -50,9 +52,10 @@ def _is_start(value: Any) -> bool:
     return all(map(_is_number, value if isinstance(value, list) and value else [value]))
 
 
-def _whole(least: int) -> _Kind:
+def _whole(least: int, most: float = math.inf) -> _Kind:
     words = f"a whole number of at least {least}"
-    return _Kind(words, lambda v: _is_number(v) and v == int(v) and v >= least, True)
+    words += f" and at most {most}" if most < math.inf else ""
+    return _Kind(words, lambda v: _is_number(v) and v == int(v) and least <= v <= most, True)
 
 
 _ABOVE = _Kind("a number above 0", lambda v: _is_number(v) and v > 0)
@@ -62,7 +65,8 @@ _TEXT = _Kind("text in quotes", lambda v: isinstance(v, str))
 _FREE = _Kind("a number, text, true or false", lambda v: isinstance(v, int | float | str))
 KIND: Mapping[str, _Kind] = {
     **dict.fromkeys(("T", "I", "K", "dim", "replicates", "sync_batch"), _whole(1)),
-    **dict.fromkeys(("seed", "record"), _whole(0)),
+    "seed": _whole(0),
+    "record": _whole(0, MOST_RECORD),
     **dict.fromkeys(("b", "B"), _SIZE),
     **dict.fromkeys(("nu", "sigma", "zeta"), _NOT_BELOW),
     **dict.fromkeys(("L", "epsilon", "precision"), _ABOVE),
@@ -115,7 +119,7 @@ def load_spec(source: str | Path, mode: str = "default") -> Spec:
         folders = importlib.import_module("stemtheory.sweeps").__path__
         path = next(p for root in folders if (p := Path(root, f"{name}.toml")).is_file())
     try:
-        return parse_spec(path.read_text(encoding="utf-8"), path.stem, mode, path.name)
+        return parse_spec(path.read_text(encoding="utf-8-sig"), path.stem, mode, path.name)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{path} cannot be read ({reason}): give a TOML file.") from error
@@ -199,11 +203,16 @@ class _Reader:
     def grids(
         self, settings: Settings, algorithms: Mapping[str, SweptAlgorithm]
     ) -> tuple[SweepGrid, ...]:
-        found = []
+        found: list[SweepGrid] = []
+        total = 0
         for name, inner in self.document.section(("grids",), self.table.get("grids", {})).items():
             table = self.document.section(("grids", name), inner)
             if not self.truth(("grids", name), table, "skip"):
                 found.append(self._grid(("grids", name), table, settings, algorithms))
+                total += len(found[-1]) * len(found[-1].algorithms)
+            if total > MOST_POINTS:
+                say = f"makes {total} points in all, but at most {MOST_POINTS} are run"
+                self.refuse(("grids", name), f"{say}: give fewer values.")
         if not found:
             self.refuse(("grids",), "are missing, but a sweep needs one: add [grids.main].")
         return tuple(found)
@@ -239,11 +248,7 @@ class _Reader:
             self.refuse((*path, "algorithms"), f"is empty: name some of {', '.join(known)}.")
         for label in labels:
             self._options(path, axes, algorithms[label].name)
-        grid = SweepGrid(path[-1], kind, tuple(axes.items()), labels, cross)
-        if len(grid) > MOST_POINTS:
-            say = f"has {len(grid)} points, but at most {MOST_POINTS} are run: give fewer values."
-            self.refuse(path, say)
-        return grid
+        return SweepGrid(path[-1], kind, tuple(axes.items()), labels, cross)
 
     def _names(self, path: Place, value: Any, known: list[str], what: str) -> tuple[str, ...]:
         if not isinstance(value, list) or any(name not in known for name in value):

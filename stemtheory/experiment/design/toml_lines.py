@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,13 +71,15 @@ def parse(text: str, name: str) -> Document:
     Raises
     ------
     UsageError
-        For invalid TOML, endless nesting, and numbers that are not finite, with the line.
+        For invalid TOML, endless nesting, and numbers that are not finite or beyond a float.
     """
     deep = f"{name} is nested more than {DEEPEST} levels deep: write it flat."
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name} is not valid TOML ({error}): correct it.") from error
+    except ValueError as error:  # of Python, which reads no integer of that many digits
+        raise UsageError(f"{name} holds a number of thousands of digits: give another.") from error
     except RecursionError as error:
         raise UsageError(deep) from error
     if not _is_flat(table, DEEPEST):
@@ -89,6 +92,8 @@ def parse(text: str, name: str) -> Document:
     for path, value in _leaves(table, ()):
         if isinstance(value, float) and not math.isfinite(value):
             document.refuse(path, f"is {value}, but it must be a finite number: give another.")
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            document.refuse(path, "has more than 308 digits: give a number that a float can hold.")
     return document
 
 

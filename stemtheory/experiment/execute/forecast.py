@@ -1,16 +1,19 @@
-"""How long cells will take: a cost model of both engines, scaled by one short measurement."""
+"""How long cells will take: a cost model of both engines, scaled by short runs of each kind."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import median
 from typing import NamedTuple
 
 from stemtheory.experiment.design.cells import Cell
-from stemtheory.oracles import load_problem
-from stemtheory.simulator import ARRAY_BYTES, simulate
+from stemtheory.experiment.execute.workers import Worker
+from stemtheory.simulator import ARRAY_BYTES
 
+PROBE_SECONDS, MOST_PROBES = 0.02, 24  # by the model; together a second or two
 # Seconds on the machine it was fitted on; only their proportions matter after the measurement.
 PER_CELL, PER_STEP, PER_ELEMENT = 2e-3, 45e-6, 25e-9
 PER_CALL_FUSED, PER_ELEMENT_FUSED = 0.25e-6, 4e-9  # a step of one replicate, and its elements
@@ -42,20 +45,54 @@ def samples(cell: Cell) -> float:
 
 
 def forecast(cells: Iterable[Cell], jobs: int = 1) -> Forecast:
-    """Return what running ``cells`` takes, with ``jobs`` at a time on this machine."""
+    """Return what running ``cells`` takes, with ``jobs`` at a time on this machine.
+
+    The model knows sizes; how much slower than it each kind of cell is, is measured: a short run of
+    the longest kinds, in a process as the sweep has them.
+    """
     found = list(cells)
+    kinds: dict[object, list[Cell]] = defaultdict(list)
+    for cell in found:
+        kinds[_kind(cell)].append(cell)
+    seconds = {kind: sum(map(weight, those)) for kind, those in kinds.items()}
+    longest = sorted(kinds, key=lambda kind: -seconds[kind])[:MOST_PROBES]
+    ratios = dict(zip(longest, _slowness([kinds[kind][0] for kind in longest]), strict=True))
+    usual = median(ratios.values()) if ratios else 1.0
+    total = sum(time * ratios.get(kind, usual) for kind, time in seconds.items())
     at_once = max(1, min(jobs, len(found), os.cpu_count() or 1))
-    seconds = sum(weight(cell) for cell in found)
-    speed = slowness() if found else 1.0
-    return Forecast(len(found), sum(samples(cell) for cell in found), seconds * speed / at_once)
+    return Forecast(len(found), sum(map(samples, found)), total / at_once)
 
 
-def slowness() -> float:
-    """Return how many times slower than the cost model this machine is, from a run of 10 ms."""
-    problem = load_problem("quadratic", K=4, dim=8)
-    T, R = 200, 8
-    simulate(problem, T=8, replicates=R, backend="numpy", threads=1)
-    start = time.perf_counter()
-    simulate(problem, T=T, b=1, I=1, replicates=R, backend="numpy", threads=1)
-    model = PER_CELL + T * (PER_STEP + PER_ELEMENT * R * 32)
-    return (time.perf_counter() - start) / model
+def _kind(cell: Cell) -> object:
+    """What decides about the speed of a cell, beside its sizes."""
+    run, own = cell.run, dict(cell.run.algorithm.options)
+    dials = tuple((name, value) for name, value in run.problem.dials if isinstance(value, str))
+    return (run.problem.name, dials, run.algorithm.name, own.get("sync"), run.numerics)
+
+
+def _slowness(cells: Sequence[Cell]) -> list[float]:
+    """Return how many times slower than the model each of these is; 1 where that cannot be known.
+
+    Every probe runs twice, and the second time counts: the first one also loads and compiles.
+    """
+    if not cells:
+        return []
+    probes = [_short(cell) for cell in cells]
+    worker = Worker()
+    try:
+        results = worker.run([probe for probe in probes for _ in range(2)])
+    finally:
+        worker.kill()
+        worker.bury()
+    return [
+        1.0 if result.status == "failed" else result.wall_seconds / weight(probe)
+        for probe, result in zip(probes, results[1::2], strict=True)
+    ]
+
+
+def _short(cell: Cell) -> Cell:
+    """Return the start of a cell, of about ``PROBE_SECONDS``: whole rounds, at least one."""
+    share = min(1.0, PROBE_SECONDS / weight(cell))
+    rounds = max(1, round(share * cell.T / cell.I))
+    run = replace(cell.run, sizes=replace(cell.run.sizes, T=rounds * cell.I))
+    return replace(cell, run=run, precision=None, record=min(cell.record, 1))

@@ -27,6 +27,9 @@ from stemtheory.experiment.fits.tuning import tuned
 from stemtheory.experiment.store import tables
 from stemtheory.runtime import Floats, Verdict, choice
 
+# Exponents of competing statements differ by this: 3/2 and 2 of samples, 1 and 3/2 of rounds.
+RIVAL = 0.5
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -117,7 +120,7 @@ def fits(
     rows = list(_point_rows(points, results)) if any(r.y == "M" for r in declared) else []
     hits: dict[str | None, list[_Row]] = {}
     for name in {rule.best_of for rule in declared if rule.y != "M"}:
-        best = found if name is None else [t.target for t in tuned(found, results, name)]
+        best = found if name is None else [t.target for t in tuned(points, results, name)]
         hits[name] = list(_target_rows(best, results))
     return tuple(
         _fit(rule, *key, group)
@@ -285,8 +288,11 @@ def _verdict(
         if lost and rule.y != "M":
             return Verdict.NOT_REACHED, f"{lost} rows do not reach their epsilon; {reason}"
         return Verdict.NOT_ESTIMABLE, reason
-    if line.low <= theory <= line.high or abs(line.exponent - theory) <= rule.tolerance:
-        return Verdict.CONSISTENT, f"consistent with {theory:g}"
+    ends = (line.low, line.high)
+    if (open_ := agreement(line.exponent, ends, theory, rule.tolerance)) is not None:
+        return open_, f"{open_} with {theory:g}" if open_ != Verdict.INCONCLUSIVE else (
+            f"the interval is wider than {RIVAL:g}, the distance to a rival exponent"
+        )
     smaller = (line.exponent > theory) if rule.x == "epsilon" else (line.exponent < theory)
     if smaller:
         reason = "faster than the bound on this family (the bound is not contradicted)"
@@ -295,6 +301,21 @@ def _verdict(
         "slower than the bound's exponent over this range: pre-asymptotic or violated, and the"
         " trend of bound over measurement says which"
     )
+
+
+def agreement(
+    exponent: float, ci95: tuple[float, float], theory: float, tolerance: float
+) -> Verdict | None:
+    """Return what a fit says for its theory; None where it excludes it and tolerance too.
+
+    An interval that holds the theory and a rival says nothing, and a tolerance is no evidence: both
+    are told apart from an interval that holds the theory alone.
+    """
+    if ci95[1] - ci95[0] > RIVAL:
+        return Verdict.INCONCLUSIVE
+    if ci95[0] <= theory <= ci95[1]:
+        return Verdict.CONSISTENT
+    return Verdict.WITHIN_TOLERANCE if abs(exponent - theory) <= tolerance else None
 
 
 def _shown(column: str, value: Any) -> str:

@@ -94,11 +94,15 @@ class _Curve(NamedTuple):
     costs: dict[str, Floats]
 
 
-def targets(points: Iterable[Point], results: Results) -> tuple[Target, ...]:
+ALL = slice(None)
+
+
+def targets(points: Iterable[Point], results: Results, part: slice = ALL) -> tuple[Target, ...]:
     """Return T(epsilon) for every family of points and epsilon, in the order of the points.
 
     Points without an epsilon have none. A cell that diverged, failed or is missing has no M; if it
-    stands at a T where M might still lie above epsilon, that epsilon is not reached.
+    stands at a T where M might still lie above epsilon, that epsilon is not reached. ``part`` are
+    the replicates that count, where a cell has more than one.
 
     Raises
     ------
@@ -114,7 +118,7 @@ def targets(points: Iterable[Point], results: Results) -> tuple[Target, ...]:
     for family in families.values():
         cells = tuple(point.cell.id for point in family)
         if cells not in curves:
-            curves[cells] = _curve(family, results)
+            curves[cells] = _curve(family, results, part)
         found.append(_target(family, results, curves[cells]))
     return tuple(found)
 
@@ -200,7 +204,7 @@ def _status(point: Point, results: Results) -> str:
     return "missing" if result is None else result.status
 
 
-def _curve(family: list[Point], results: Results) -> _Curve | None:
+def _curve(family: list[Point], results: Results, part: slice) -> _Curve | None:
     """M(T) of a family: the record of its only cell, or the cells' own averages."""
     cells = {p.cell.id: p for p in family if _status(p, results) == "ok"}
     ordered = sorted(cells.values(), key=lambda point: point.cell.T)
@@ -214,11 +218,12 @@ def _curve(family: list[Point], results: Results) -> _Curve | None:
         return None
     found = [results[point.cell.id] for point in ordered]
     if len(ordered) == 1 and found[0].trace is not None and _timeless(ordered[0]):
-        return _recorded(ordered[0], found[0])
+        return _recorded(ordered[0], found[0], part)
+    measured = [_of(part, result.grad_sq[None, :]) for result in found]
     return _Curve(
         np.array(times, dtype=np.float64),
-        np.array([result.grad_sq.mean() for result in found]),
-        _stacked([draws(p.cell, r.grad_sq[None, :]) for p, r in zip(ordered, found, strict=True)]),
+        np.array([m.mean() for m in measured]),
+        _stacked([draws(p.cell, m) for p, m in zip(ordered, measured, strict=True)]),
         _costs(found, np.array(times, dtype=np.float64)),
     )
 
@@ -233,10 +238,16 @@ def _timeless(point: Point) -> bool:
     return entry.family == "stem" and own and not _on_curve(point)
 
 
-def _recorded(point: Point, result: CellResult) -> _Curve:
+def _of(part: slice, values: Floats) -> Floats:
+    """Return the columns that count; a single one does."""
+    return values if values.shape[1] < 2 else values[:, part]
+
+
+def _recorded(point: Point, result: CellResult, part: slice) -> _Curve:
     """The running average of one run; from what comes before it, its costs grow linearly."""
     assert result.trace is not None
-    at, running = load_trace(result.trace)
+    at, every = load_trace(result.trace)
+    running = _of(part, every)
     times = np.asarray(at, dtype=np.float64)
     before, at_end = _paid(asdict(point.cell.run.costs(0))), _paid(result.facts)
     share = times / point.cell.T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,17 @@ def cell_records(rows: Iterable[StoredCell]) -> list[Record]:
     ]
 
 
+def swept_columns(records: Sequence[Record]) -> list[str]:
+    """Return the settings in which records differ, in the order of the cells' own columns.
+
+    B is one only where nothing that it follows from differs.
+    """
+    measured = {*outcome(None), "grad_sq", "finished", "provenance"}
+    names = dict.fromkeys(name for record in records for name in record if name not in measured)
+    found = [name for name in names if len({repr(record.get(name)) for record in records}) > 1]
+    return [n for n in found if n != "B" or not {"T", "b", "I", "algorithm"} & set(found)]
+
+
 def outcome(result: CellResult | None) -> Record:
     """Return the columns of what a cell measured and cost; None where there is nothing."""
     r = result or CellResult("", MISSING)
@@ -79,7 +90,7 @@ def frame(records: list[Record]) -> pd.DataFrame:
     return pd.DataFrame.from_records(records)
 
 
-def export(records: list[Record], path: Path) -> Path:
+def export_records(records: list[Record], path: Path) -> Path:
     """Write the records as .csv or .parquet without losing a digit; return the path.
 
     In CSV a list or table is JSON text, and a float has the fewest digits that give it back.

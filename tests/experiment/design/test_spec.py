@@ -1,6 +1,8 @@
 """Specs: what they expand to, and that every mistake is named with its key and line."""
 
 import math
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,6 +147,14 @@ def test_grids_are_by_count_with_exact_ends() -> None:
         assert (len(values), values[0], values[-1]) == (count, 0, 1)
 
 
+MANY = """[algorithms]
+stem = {}
+fedavg = {}
+[grids.g]
+[grids.h]
+T = {from = 1, to = 600, count = 600}
+seed = {from = 1, to = 1e3, count = 1000}
+"""
 MISTAKES = {
     "unknown key": ("[grids.g]\nT = 16\nTT = 3\n", 3, "grids.g.TT", "did you mean T"),
     "unknown table": ("[grid.g]\n", 1, "grid", "did you mean grids"),
@@ -156,7 +166,7 @@ MISTAKES = {
         "[grids.g]\nT = {from = 1, to = 4e3, count = 4000}\nI = {from = 1, to = 3e3, count = 3000}",
         1,
         "grids.g",
-        "at most 10000000",
+        "at most 1000000 are run",
     ),
     "text for a number": ('[settings]\n\nK = "4"\n', 3, "settings.K", "whole number"),
     "fraction": ("[grids.g]\nT = [16, 1.5]\n", 2, "grids.g.T", "whole number"),
@@ -181,6 +191,19 @@ MISTAKES = {
         2,
         "grids.g.T",
         "finite",
+    ),
+    "more points in all than are run": (MANY, 5, "grids.h", "1200002 points in all, but at most"),
+    "a record without end": (
+        "[grids.g]\nrecord = [1000000000]\n",
+        2,
+        "grids.g.record",
+        "at most 100000",
+    ),
+    "a number beyond a float": (
+        f"[settings]\nsigma = {10**400}\n",
+        2,
+        "settings.sigma",
+        "more than 308 digits",
     ),
     "a misprinted count": (
         "[grids.g]\nT = {from = 1, to = 8, count = 1000000000}\n",
@@ -234,6 +257,26 @@ def test_settings_that_do_not_add_up_name_their_grid(text: str, line: int, hint:
 def test_invalid_toml_says_where() -> None:
     with pytest.raises(UsageError, match="line 2"):
         parse_spec("[grids.g]\nT = = 3\n", "test")
+
+
+def test_a_number_of_thousands_of_digits_is_one_sentence() -> None:
+    with pytest.raises(UsageError, match=r"test\.toml holds a number of thousands of digits"):
+        parse_spec(f"[grids.g]\nT = {'9' * 5000}\n", "test")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    """As some editors write one."""
+    for mark in ("", "\ufeff"):
+        (tmp_path / "s.toml").write_text(mark + SMALL, encoding="utf-8")
+        assert load_spec(tmp_path / "s.toml").settings == small().settings
+
+
+def test_the_lines_of_a_long_array_take_time_in_its_length_only() -> None:
+    """A quadratic reader took a minute for 4000 lines; this one is given 40,000."""
+    text = "[grids.g]\nT = [\n" + "  16, # [\n" * 40_000 + "]\nb = 1\n"
+    began = time.process_time()
+    assert parse(text, "x").lines[("grids", "g", "b")] == 40_004
+    assert time.process_time() - began < 10
 
 
 def test_missing_files_and_names() -> None:

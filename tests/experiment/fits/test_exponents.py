@@ -49,13 +49,13 @@ def planted(fits: str, power: float, bend: float = 0.0) -> Fit:
     ("power", "verdict"),
     [
         (-1.0, "consistent"),
-        (-1.055, "consistent"),
-        (-0.945, "consistent"),
+        (-1.055, "within tolerance"),
+        (-0.945, "within tolerance"),
         (-1.065, "faster"),
         (-0.935, "slower"),
     ],
 )
-def test_a_line_without_scatter_is_consistent_up_to_its_tolerance(
+def test_a_line_without_scatter_is_told_by_its_tolerance(
     power: float, verdict: str
 ) -> None:
     """The interval has no width here, so the tolerance alone decides, on both sides of it."""

@@ -15,11 +15,11 @@ from stemtheory.bounds import invert
 from stemtheory.experiment.design.cells import Cell
 from stemtheory.experiment.design.rules import rules
 from stemtheory.experiment.execute.work import CellResult
-from stemtheory.experiment.fits.exponents import Fit, check_columns
+from stemtheory.experiment.fits.exponents import RIVAL, Fit, agreement, check_columns
 from stemtheory.experiment.fits.regression import fit_line
 from stemtheory.experiment.fits.targets import COSTS, Target, draws, targets
 from stemtheory.experiment.store import tables
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, Verdict
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.hitting import resampled_means
 from tests.experiment import planted
@@ -110,19 +110,24 @@ def noisy(seed: int, replicates: int) -> Floats:
 
 @pytest.mark.parametrize("scatter", [0.0, 0.1], ids=["replicates", "and scatter between points"])
 def test_intervals_cover(scatter: float) -> None:
-    """At least 91 % of 500 intervals hold the slope.
+    """Of 2000 intervals of 95 % between 92.5 and 97.5 % hold the slope.
 
-    Of 2000 sets 94 to 96 % did: weights are estimated too. At 94 % a false alarm has P = 0.4 %.
-    Intervals of half the width are the mutant: of those fewer than 85 % do.
+    Of 4000 others 96.1 and 94.2 % did, because weights are estimated too; at those rates a false
+    alarm has P = 0.1 %. Intervals of half the width, or with one end only (mutants), are outside.
     """
 
     def between(seed: int) -> Floats:
         return np.exp(scatter * np.random.default_rng((2, seed)).standard_normal(7))
 
-    found = lines(between, 500)
-    assert np.mean([inside for _, inside in found]) >= 0.91
+    found = lines(between, 2000)
+    assert 0.925 <= np.mean([inside for _, inside in found]) <= 0.975
     halved = [abs(line.exponent + 1) <= (line.high - line.low) / 4 for line, _ in found]
     assert np.mean(halved) < 0.85
+    for one_sided in (
+        [line.low <= -1 for line, _ in found],
+        [-1 <= line.high for line, _ in found],
+    ):
+        assert 0.96 < np.mean(one_sided) < 0.995
 
 
 def test_weights_pay() -> None:
@@ -152,7 +157,7 @@ def test_planted_complexities_are_found() -> None:
     found, _ = judged(spec, outcomes(points_of(spec), rate_law(), 0.05))
     for fit in found:
         assert fit.exponent == pytest.approx(fit.theory, abs=0.06)
-        assert fit.verdict == "consistent"
+        assert fit.verdict in ("consistent", "within tolerance")
     names = [fit.name for fit in found]
     assert names[0] == "samples, stem"
     assert names[-1] == "rate, fedavg, nu = 0"
@@ -165,6 +170,27 @@ def test_a_cost_that_falls_faster_or_slower_says_so() -> None:
         reached = [fit for fit in found if fit.exponent is not None]
         assert len(reached) >= 4
         assert {fit.verdict for fit in reached} == {verdict}
+
+
+def test_what_a_fit_says_for_its_theory() -> None:
+    """An interval that holds a rival exponent too is no evidence, and a tolerance is none."""
+    says = agreement
+    assert says(-1.5, (-1.6, -1.4), -1.5, 0.0) == Verdict.CONSISTENT
+    assert says(-1.42, (-4.08, 1.24), -1.5, 0.1) == Verdict.INCONCLUSIVE
+    assert says(-1.5, (-1.75, -1.25), -1.5, 0.0) == Verdict.CONSISTENT  # just as wide as may be
+    assert says(-1.5, (-1.76, -1.25), -1.5, 0.0) == Verdict.INCONCLUSIVE
+    assert says(-1.53, (-1.54, -1.52), -1.5, 0.05) == Verdict.WITHIN_TOLERANCE
+    assert says(-1.53, (-1.54, -1.52), -1.5, 0.02) is None
+
+
+def test_three_points_that_say_nothing_are_inconclusive() -> None:
+    spec = spec_of(TINY.format(0, "[256, 320, 384]"), RATE)
+    found = points_of(spec)
+    (fit,), _ = judged(spec, outcomes(found, rate_law(), 2.0))
+    assert fit.ci95 is not None
+    assert fit.ci95[1] - fit.ci95[0] > RIVAL
+    assert fit.verdict == Verdict.INCONCLUSIVE
+    assert "wider than 0.5" in fit.reason
 
 
 def hits(T: list[int], M: Callable[[int], float], epsilon: float) -> Target:
@@ -229,6 +255,29 @@ def test_a_lost_cell_that_might_be_above_epsilon_hides_the_crossing() -> None:
         everything = lose(everything, point.cell)
     assert [t.status for t in targets(found, everything)] == ["diverged", "diverged"]
     assert [t.status for t in targets(found, {})] == ["missing", "missing"]
+
+
+def test_intervals_of_hitting_times_cover() -> None:
+    """Of 2000 intervals of 95 % for T(epsilon) between 90 and 94.5 % hold it.
+
+    They are percentiles of a bootstrap over 32 replicates, which falls short of its level: of 4000
+    others 92.3 % did, and at that rate a false alarm has P = 0.03 %. Intervals of half the width
+    in log T (mutant) are below 80 %.
+    """
+    spec = spec_of(
+        "[grids.main]\nnu = 0\nreplicates = 32\nT = [256, 512, 1024, 2048]\nepsilon = 0.02"
+    )
+    found = points_of(spec)
+    truth = hits([256, 512, 1024, 2048], lambda T: 10 / T, 0.02).costs["steps"]
+    inside, halved = [], []
+    for seed in range(2000):
+        (target,) = targets(found, outcomes(found, lambda cell: 10 / cell.T, 0.3, seed))
+        low, high = target.ends["steps"]
+        inside.append(low <= truth <= high)
+        middle, half = np.log(low * high) / 2, np.log(high / low) / 4
+        halved.append(abs(np.log(truth) - middle) <= half)
+    assert 0.90 <= np.mean(inside) <= 0.945
+    assert np.mean(halved) < 0.8
 
 
 def test_a_record_serves_every_epsilon(tmp_path: Any) -> None:
@@ -444,6 +493,7 @@ def test_bounds_of_another_schedule_or_curve_are_left_out() -> None:
         (("theory = -1", "theory = -1\nalgorithms = ['adam']"), "list of stem, fedavg"),
         (("theory = -1", "theory = -1\nwhere = 3"), "condition in quotes"),
         (('by = ["label", "curve"]', 'by = "label"'), "must be a list of names"),
+        (("theory = -1", 'theory = -1\ngrids = ["typo"]'), r"grids is \['typo'\].*a list of main"),
     ],
 )
 def test_wrong_fits_are_refused_before_anything_runs(change: tuple[str, str], word: str) -> None:
