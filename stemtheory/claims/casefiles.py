@@ -197,26 +197,28 @@ def locate(target: str) -> list[FilePath]:
     )
 
 
-def replay(file: FilePath) -> dict[str, Any]:
+def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
     """Return both sides of a case file, stored and computed again, and whether it is violated.
+
+    ``trust`` allows the file to name modules, whose code is then run.
 
     Raises
     ------
     UsageError
-        If the file is not a case file.
+        If the file is not a case file, or names a module that it is not trusted with.
     """
+    stored = _read(file)
+    if not trust:
+        _refuse_code(file, stored)
     try:
-        stored: Mapping[str, Any] = json.loads(FilePath(file).read_text())
         claim = one(stored["claim"])
         wanted = {name: float(stored[name]) for name in ("left", "right")}
         if "case" in stored:
             subject: Any = Case.from_json(stored["case"])
         else:
             subject = subjects(claim, "literal", "quick")[int(stored["panel"])]
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise UsageError(
-            f"{file} is not a case file ({error!r}): give one that hunt wrote."
-        ) from error
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise _no_case_file(file, error) from error
     found = worst(claim, subject)
     if found is None:
         raise UsageError(f"{file} names a case that claim {claim.id} does not apply to.")
@@ -233,3 +235,35 @@ def replay(file: FilePath) -> dict[str, Any]:
         "reproduced": all(abs(wanted[side] - computed[side]) <= resolution for side in wanted),
         "case": stored.get("case"),
     }
+
+
+def _read(file: FilePath) -> Mapping[str, Any]:
+    """Return what a case file holds: names, and under ``case`` names again."""
+    try:
+        stored = json.loads(FilePath(file).read_text(encoding="utf-8"))
+        if isinstance(stored, dict) and isinstance(stored.get("case", {}), dict):
+            return stored
+        raise ValueError("it holds no case")
+    except (OSError, ValueError) as error:
+        raise _no_case_file(file, error) from error
+
+
+def _no_case_file(file: FilePath, error: Exception) -> UsageError:
+    return UsageError(f"{file} is not a case file ({error!r}): give one that hunt wrote.")
+
+
+def _refuse_code(file: FilePath, stored: Mapping[str, Any]) -> None:
+    """Refuse a file that names a module: to import one is to run it, and a file may be anybody's.
+
+    Raises
+    ------
+    UsageError
+        With the name, before anything of it is imported.
+    """
+    case = stored.get("case", {})
+    for name in (stored.get("claim"), case.get("problem"), case.get("algorithm")):
+        if ":" in str(name):
+            raise UsageError(
+                f"{file} names {name!s:.60}, and a replay would run that module's code: look at it,"
+                " and give --trust (trust=True) if it may run."
+            )

@@ -9,7 +9,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
-from stemtheory.runtime import Verdict, real, whole
+from stemtheory.runtime import UsageError, Verdict, real, whole
 
 _NAMES = (
     "ids, sections, globs, synchronisation, or package.module:NAME of your own; all without any"
@@ -20,6 +20,8 @@ _MUTANTS = "also show that every wrong version is rejected"
 Mutants = Annotated[bool, o.option(None, "--mutants", _MUTANTS)]
 _REPLAY = "run a case file again: a file, a folder, the name of one that is shipped, or all"
 Replay = Annotated[str | None, o.option(None, "--replay FILE", _REPLAY)]
+_TRUST = "the case file may name modules of yours, whose code is then run"
+Trust = Annotated[bool, o.option(None, "--trust", _TRUST)]
 _FOLDER = "write ledger.csv, .json, .md, .tex and .html"
 Folder = Annotated[Path | None, o.option(None, "--out DIR", _FOLDER)]
 Jobs = Annotated[str | None, o.option(None, "--jobs INT", "processes; one per core by default")]
@@ -40,6 +42,7 @@ def verify(
     full: o.Full = False,
     mutants: Mutants = False,
     replay: Replay = None,
+    trust: Trust = False,
     out: Folder = None,
     seed: o.Seed = "0",
     jobs: Jobs = None,
@@ -51,7 +54,9 @@ def verify(
     from stemtheory.report import ledger_files, writable_folder
 
     if replay is not None:
-        return _replay(replay, json)
+        return _replay(replay, trust, json)
+    if trust:
+        raise UsageError("--trust is for a case file, but --replay was not given: leave it out.")
     level = o.mode(quick, full)
     folder = writable_folder(out) if out is not None else None
     tell = console.live_line() or (lambda text: None)
@@ -78,11 +83,11 @@ def verify(
     return int(bool(document["unexpected"] or survivors))
 
 
-def _replay(target: str, json: bool) -> int:
+def _replay(target: str, trust: bool, json: bool) -> int:
     from stemtheory.claims import locate, replay
     from stemtheory.cli import display_claims
 
-    document: dict[str, Any] = {"replays": [replay(file) for file in locate(target)]}
+    document: dict[str, Any] = {"replays": [replay(file, trust=trust) for file in locate(target)]}
     console.emit(document, json, lambda: display_claims.show_replays(document))
     return int(not all(found["reproduced"] for found in document["replays"]))
 

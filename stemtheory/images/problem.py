@@ -25,7 +25,7 @@ from stemtheory.images.data_sets import CLASSES, Images, load_images, partition
 from stemtheory.images.estimates import around
 from stemtheory.images.networks import Network, dimension, starting_point, unpack
 from stemtheory.images.nn_layers import cross_entropy
-from stemtheory.oracles import Constants, Witness, refuse_unknown
+from stemtheory.oracles import Constants, ProblemEntry, Witness, refuse_unknown
 from stemtheory.runtime import Backend, Floats, UsageError, generator, real, whole
 
 WHOLE_BATCH = 256  # images of one call where a whole data set is passed
@@ -262,7 +262,7 @@ class ImageProblem:
 
 
 @dataclass(frozen=True)
-class ImageFamily:
+class ImageFamily(ProblemEntry):
     """An entry of ``problems/`` that needs data: a network, bound to images when it is made."""
 
     name: str

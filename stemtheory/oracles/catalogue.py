@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import sys
 from pathlib import Path
 from typing import Any
 
-from stemtheory.oracles.problem import Problem
+from stemtheory.oracles.problem import Problem, ProblemEntry, refuse_no_problem
 from stemtheory.oracles.usual import USUAL
 from stemtheory.runtime import UsageError, choice, own_errors, whole
 
@@ -44,10 +45,13 @@ def problem_entry(name: str) -> Any:
     Raises
     ------
     UsageError
-        For an unknown name, or a ``package.module:NAME`` that cannot be imported.
+        For an unknown name, a ``package.module:NAME`` that cannot be imported, and one that is no
+        entry.
     """
     if ":" in name:
-        return user_entry(name)
+        entry = user_entry(name)
+        refuse_no_entry(entry, name)
+        return entry
     choice("problem", name, names("problems", data=True))
     return importlib.import_module(f"stemtheory.problems.{name}").ENTRY
 
@@ -104,7 +108,7 @@ def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: A
             raise
         raise UsageError(
             f"{name} makes no problem with K = {K} and dim = {dim} ({_reason(error)}):"
-            " let NAME be a problem, or a callable of (K, dim, **dials) that returns one."
+            " let NAME be a problem, or a ProblemMaker of a callable of (K, dim, **dials)."
         ) from error
 
 
@@ -121,22 +125,44 @@ def make_problem(entry: Any, name: object, K: int, dim: int | None, **dials: Any
     UsageError
         If a part of the protocol is missing, or dials are given to a problem that has none.
     """
-    ready = not callable(entry) or (hasattr(entry, "evaluate") and not isinstance(entry, type))
-    made = entry if ready else entry(K, dim, **dials)
-    wanted = [member for member in vars(Problem) if not member.startswith("_")]
-    missing = [member for member in wanted if not hasattr(made, member)]
-    if missing:
-        raise UsageError(
-            f"{name} is no problem, it lacks {', '.join(sorted(missing))}:"
-            " see stemtheory.oracles.problem.Problem, or build a separable loss with Family."
-        )
-    if ready and dials:
-        raise UsageError(
-            f"{name} is a problem already, but {', '.join(dials)} was given: leave it out, or make"
-            " NAME a callable of (K, dim, **dials)."
-        )
-    problem: Problem = made
+    refuse_no_entry(entry, name)
+    if not isinstance(entry, ProblemEntry):
+        if dials:
+            raise UsageError(
+                f"{name} is a problem already, but {', '.join(dials)} was given: leave it out, or"
+                " make NAME a ProblemMaker of a callable of (K, dim, **dials)."
+            )
+        return entry  # type: ignore[no-any-return]
+    problem: Problem = entry(K, dim, **dials)
+    refuse_no_problem(problem, name)
     return problem
+
+
+def refuse_no_entry(thing: object, name: object) -> None:
+    """Refuse what is neither an entry nor a problem, before any code of its own has run.
+
+    Raises
+    ------
+    UsageError
+        For a callable that is no ``ProblemEntry``, and with the parts that a problem lacks.
+    """
+    if isinstance(thing, ProblemEntry):
+        return
+    if callable(thing) and not hasattr(type(thing), "evaluate"):
+        raise UsageError(
+            f"{name!s:.60} is a {type(thing).__name__}, but only what says that it makes problems"
+            " is called: write NAME = ProblemMaker(...) around it, of stemtheory.oracles."
+        )
+    refuse_no_problem(thing, name, _has)
+
+
+def _has(thing: object, member: str) -> bool:
+    """Return whether a thing has a member, without running any code of its own."""
+    try:
+        inspect.getattr_static(thing, member)
+    except AttributeError:
+        return False
+    return True
 
 
 def user_entry(name: str) -> Any:

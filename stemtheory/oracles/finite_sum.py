@@ -42,7 +42,7 @@ import numpy as np
 from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum_constants import declare, solve, square_at_zero, waves
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push, placed
-from stemtheory.oracles.problem import Constants, Witness
+from stemtheory.oracles.problem import Constants, ProblemEntry, Witness
 from stemtheory.oracles.usual import USUAL
 from stemtheory.runtime import Backend, Floats, UsageError, choice, real, whole
 
@@ -52,7 +52,7 @@ FAR = 1e4  # margins this large switch the loss off, so that only the penalty cu
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(ProblemEntry):
     """A unit summand: ell of the margin a.x and a penalty q per coordinate, all elementwise.
 
     ``bend`` is p = sup ell'' = ell''(0), ``steepest`` m = sup |ell'|, ``penalty_bend`` q_0 =

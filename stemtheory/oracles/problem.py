@@ -9,13 +9,14 @@ Paper: eq. (Eq: Problem), Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unb
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
-from stemtheory.runtime import Backend, Floats
+from stemtheory.runtime import Backend, Floats, UsageError
 
 Exactness = Literal["unbounded"] | bool
 
@@ -48,6 +49,28 @@ class Witness:
     points: Floats
     workers: tuple[int, ...]
     how: str
+
+
+class ProblemEntry(ABC):
+    """What makes a problem of ``package.module:NAME``: of what is named, nothing else is called.
+
+    A name may come from a file that somebody sent, so a mere callable is no entry.
+    """
+
+    @abstractmethod
+    def __call__(self, K: int, dim: Any, **dials: Any) -> Any:
+        """Return the problem with K workers in ``dim`` dimensions."""
+
+
+@dataclass(frozen=True)
+class ProblemMaker(ProblemEntry):
+    """The entry of any class or function ``make(K, dim, **dials)`` that returns a problem."""
+
+    make: Callable[..., Any]
+
+    def __call__(self, K: int, dim: Any, **dials: Any) -> Any:
+        """Return what ``make`` returns."""
+        return self.make(K, dim, **dials)
 
 
 class Problem(Protocol):
@@ -116,3 +139,25 @@ class Problem(Protocol):
 
     def noise_change(self, x: Any, y: Any, keep: float = 1.0) -> Any:
         """Return E||n(x) - keep n(y)||^2 of one sample per worker: shape [..., K]."""
+
+
+MEMBERS = tuple(sorted(name for name in vars(Problem) if not name.startswith("_")))
+
+
+def refuse_no_problem(
+    thing: object, name: object, has: Callable[[object, str], bool] = hasattr
+) -> None:
+    """Refuse what lacks a part of the protocol.
+
+    Raises
+    ------
+    UsageError
+        With the parts that are missing.
+    """
+    missing = [member for member in MEMBERS if isinstance(thing, type) or not has(thing, member)]
+    if missing:
+        raise UsageError(
+            f"{name!s:.60} is no problem, it lacks {', '.join(missing)}: see"
+            " stemtheory.oracles.Problem, build a separable loss with Family, or say how it is made"
+            " with ProblemMaker."
+        )

@@ -21,7 +21,7 @@ import numpy as np
 from stemtheory.oracles.dials import AskedDials, Dials, refuse_unknown, resolve_dials
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push, placed
 from stemtheory.oracles.noise import NOISES, NoiseModel
-from stemtheory.oracles.problem import Constants, Exactness, Witness
+from stemtheory.oracles.problem import Constants, Exactness, ProblemEntry, Witness
 from stemtheory.oracles.usual import USUAL
 from stemtheory.runtime import Backend, Floats, UsageError, real
 
@@ -31,7 +31,7 @@ STEP = 2e-5
 
 
 @dataclass(frozen=True)
-class Family:
+class Family(ProblemEntry):
     """A unit loss phi with phi(0) = phi'(0) = 0 and phi''(0) = 1 its largest curvature.
 
     ``loss``, ``slope`` and ``curvature`` are elementwise in ufuncs of (x, weight, *shape); the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from stemtheory.claims.base import Case
 from stemtheory.claims.casefiles import expected_failures, locate, replay, shipped, worst, write
 from stemtheory.claims.ledger import claims
+from stemtheory.cli.app import main
+from stemtheory.experiment import run_sweep
 from stemtheory.runtime.errors import UsageError
 
 EXPECTED = {name: (claim, reading) for name, claim, reading in expected_failures()}
@@ -45,6 +48,87 @@ def test_a_case_of_a_claim_that_holds_is_not_violated(tmp_path: Path) -> None:
     again = replay(write(found, "M2b", tmp_path / "M2b.json"))
     assert again["reproduced"]
     assert not again["violated"]
+
+
+HOSTILE = '''"""Leaves a file behind as soon as it is imported, and another when it is called."""
+from pathlib import Path
+
+Path("imported").touch()
+
+
+def called(*_, **__):
+    Path("called").touch()
+
+
+class Made:
+    def __init__(self, *_, **__):
+        Path("called").touch()
+
+
+class Callable:
+    def __call__(self, *_, **__):
+        Path("called").touch()
+
+    def __getattr__(self, name):
+        Path("called").touch()
+        return lambda *_, **__: 1
+
+
+INSTANCE = Callable()
+'''
+ATTACKS = ("os:kill", "subprocess:call", "builtins:exec", "subprocess:Popen", "unittest.mock:call")
+OWN_ATTACKS = tuple(f"hostile_case:{name}" for name in ("called", "Made", "INSTANCE"))
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "hostile_case.py").write_text(HOSTILE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "hostile_case", raising=False)
+    return tmp_path
+
+
+def altered(folder: Path, part: str, name: str) -> Path:
+    """Write a case file that names something else in one of its parts."""
+    stored = json.loads(shipped()["M3-overwrite"].read_text())
+    (stored if part == "claim" else stored["case"])[part] = name
+    (folder / "case.json").write_text(json.dumps(stored), encoding="utf-8")
+    return folder / "case.json"
+
+
+@pytest.mark.parametrize("part", ["claim", "problem", "algorithm"])
+@pytest.mark.parametrize("name", [*ATTACKS, *OWN_ATTACKS])
+def test_a_case_file_runs_no_code(name: str, part: str, hostile: Path) -> None:
+    """Nothing is imported without trust; with it, what is no entry is not called."""
+    file = altered(hostile, part, name)
+    with pytest.raises(UsageError, match=f"names {name}, and a replay would run .* --trust"):
+        replay(file)
+    assert not (hostile / "imported").exists()
+    with pytest.raises(UsageError):
+        replay(file, trust=True)
+    assert (hostile / "imported").exists() == name.startswith("hostile")
+    assert not (hostile / "called").exists()
+
+
+@pytest.mark.parametrize("key", ["problem", "algorithm"])
+@pytest.mark.parametrize("name", [*ATTACKS, *OWN_ATTACKS])
+def test_a_sweep_calls_nothing_but_entries(name: str, key: str, hostile: Path) -> None:
+    where = "settings" if key == "problem" else "algorithms.it"
+    text = f'[{where}]\n{key} = "{name}"\nT = 8\n[grids.main]\nK = [2]\n'
+    (hostile / "attack.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError):
+        run_sweep(hostile / "attack.toml", store=hostile / "s.sqlite")
+    assert not (hostile / "called").exists()
+
+
+def test_a_trusted_case_file_is_replayed(hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = altered(hostile, "problem", "stemtheory.problems.quadratic:ENTRY")
+    assert main(["verify", "--replay", str(file)]) == 2
+    assert "--trust" in capsys.readouterr().err
+    assert main(["verify", "--replay", str(file), "--trust"]) == 0
+    assert main(["verify", "M3", "--quick", "--trust"]) == 2
+    assert "--replay was not given" in capsys.readouterr().err
 
 
 def test_locate(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from stemtheory import load_problem
-from stemtheory.oracles.problem import Problem
+from stemtheory.oracles.problem import Problem, ProblemMaker
 from stemtheory.runtime.backend import Backend
 
 FAULTS = (
@@ -22,10 +22,13 @@ class Odd(BaseException):
     """What ``except Exception`` does not catch."""
 
 
-def ENTRY(K: int = 4, dim: int = 8, fault: str = "none", mark: str = "", **dials: Any) -> Any:
+def made(K: int = 4, dim: int = 8, fault: str = "none", mark: str = "", **dials: Any) -> Any:
     """Return a quadratic with a fault; ``mark`` is the file that remembers a first death."""
     assert fault in FAULTS
     return Faulty(load_problem("quadratic", K=K, dim=dim, **dials), fault, mark)
+
+
+ENTRY = ProblemMaker(made)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ import pytest
 
 from stemtheory.cli.app import main
 from stemtheory.oracles.catalogue import load_problem, make_problem, user_entry
-from stemtheory.oracles.problem import Problem
+from stemtheory.oracles.problem import Problem, ProblemMaker
 from stemtheory.runtime.errors import UsageError
 
 MODULE = '''
 import sys
 from stemtheory import load_problem
+from stemtheory.oracles import ProblemMaker
 from stemtheory.problems.quadratic import ENTRY
 
 GOOD = ENTRY
@@ -21,8 +22,8 @@ NUMBER = 3
 TEXT = "quadratic"
 
 
-class Wrapped:
-    """A class is a callable of (K, dim, **dials) like any other, and has the members itself."""
+class Wrapper:
+    """Made by its class, which is a callable of (K, dim, **dials) like any other."""
 
     def __init__(self, K, dim, **dials):
         self.inner = load_problem("quadratic", K, dim, **dials)
@@ -34,20 +35,19 @@ class Wrapped:
         return getattr(self.inner, name)
 
 
-def nothing(K, dim, **dials):
-    return None
-
-
-def no_arguments():
-    return READY
-
-
 def lookup(K, dim, **dials):
     return {}["constants"]
 
 
-def leaves(K, dim, **dials):
-    sys.exit(0)
+def plain(K, dim, **dials):
+    sys.exit("it was called")
+
+
+Wrapped = ProblemMaker(Wrapper)
+nothing = ProblemMaker(lambda K, dim, **dials: None)
+no_arguments = ProblemMaker(lambda: READY)
+lookup = ProblemMaker(lookup)
+leaves = ProblemMaker(lambda K, dim, **dials: sys.exit(0))
 '''
 BROKEN_MODULES = {
     "syntax": ("x = = 1", "SyntaxError"),
@@ -63,6 +63,8 @@ BROKEN_NAMES = {
     "no_arguments": "makes no problem with K = 4 and dim = 8",
     "lookup": "KeyError: 'constants'",
     "leaves": "SystemExit: 0",
+    "plain": "is a function, but only what says that it makes problems is called",
+    "Wrapper": "is a type, but only what says that it makes problems is called",
 }
 
 
@@ -111,7 +113,7 @@ def test_a_relative_module_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["GOOD", "Wrapped"])
-def test_a_callable_or_a_class_gets_the_sizes_and_dials(name: str, own: str) -> None:
+def test_what_makes_problems_gets_the_sizes_and_dials(name: str, own: str) -> None:
     problem = load_problem(f"{own}:{name}", K=3, dim=2, L=2.0)
     assert (problem.K, problem.dim, problem.constants().L) == (3, 2, 2.0)
 
@@ -135,7 +137,7 @@ def test_a_failure_inside_the_catalogue_is_no_bad_usage(monkeypatch: pytest.Monk
     def fails(*_: Any, **__: Any) -> Problem:
         raise KeyError("inside")
 
-    monkeypatch.setattr(quadratic, "ENTRY", fails)
+    monkeypatch.setattr(quadratic, "ENTRY", ProblemMaker(fails))
     with pytest.raises(KeyError, match="inside"):
         load_problem("quadratic")
 

@@ -21,14 +21,16 @@ from tests.helpers.sources import ROOT
 LOSS = """
 import numpy as np
 from helper_of_mine import SCALE
-from stemtheory.oracles.separable import Family
+from stemtheory.oracles import ProblemMaker
 from stemtheory.problems import quadratic
 DATA = np.loadtxt("data.txt")
 
-def MINE(K, dim, **dials):
+def make(K, dim, **dials):
     problem = quadratic.ENTRY(K, dim, **dials)
     object.__setattr__(problem, "data", DATA)
     return problem
+
+MINE = ProblemMaker(make)
 """
 CODE = """
 import json
