@@ -11,7 +11,7 @@ from stemtheory import bounds, moments
 from stemtheory._version import __version__
 from stemtheory.algorithms import load_algorithm
 from stemtheory.bounds.advise import advise
-from stemtheory.claims import check_problem, explain, verify
+from stemtheory.claims import check_algorithm, check_problem, explain, verify
 from stemtheory.experiment import SweepResult, run_sweep
 from stemtheory.oracles import load_problem
 from stemtheory.runtime import UsageError
@@ -25,6 +25,7 @@ __all__ = [
     "__version__",
     "advise",
     "bounds",
+    "check_algorithm",
     "check_problem",
     "explain",
     "load_algorithm",

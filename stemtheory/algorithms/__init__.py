@@ -27,7 +27,18 @@ from stemtheory.algorithms.base import (
     spread,
 )
 from stemtheory.algorithms.costs import Costs, Counts, Minibatches, full_pass
-from stemtheory.algorithms.entry import Entry, Facts, Option
+from stemtheory.algorithms.entry import (
+    Entry,
+    Facts,
+    Option,
+    Options,
+    below_one,
+    named,
+    not_negative,
+    positive,
+    share,
+    unit,
+)
 from stemtheory.algorithms.fedavg import FedAvg
 from stemtheory.algorithms.scaffold import Scaffold
 from stemtheory.algorithms.stem import READINGS, Stem, StemState
@@ -51,6 +62,17 @@ _MODULES = (
 ALGORITHMS: dict[str, Entry] = {
     entry.name: entry for module in _MODULES for entry in module.ENTRIES
 }
+
+
+def is_algorithm(name: str) -> bool:
+    """Return whether a name is that of an algorithm: built in, or ``package.module:NAME``.
+
+    Raises
+    ------
+    UsageError
+        If the module cannot be imported.
+    """
+    return name in ALGORITHMS or (":" in name and isinstance(user_entry(name), Entry))
 
 
 def load_algorithm(algorithm: str | Entry) -> Entry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from stemtheory.algorithms.base import Algorithm
 from stemtheory.runtime import UsageError, choice, mapping, real
@@ -49,6 +49,7 @@ class Entry:
     under schedule theorem, from the setting and the options, and ``coupling`` the c of
     a = c eta^2 under schedule coupled, where that is not STEM's. ``needs`` and ``promises`` say
     what its theory assumes and claims; ``row`` is its row of Table 1, ``footnote`` that row's.
+    ``apart`` says why workers hold different points after a synchronisation, where they do.
 
     Paper: Table: Comparison.
     """
@@ -69,6 +70,7 @@ class Entry:
     promises: str = ""
     row: str = ""
     footnote: str = ""
+    apart: str = ""
 
     def make(self, options: Options | None = None, L: float = 1.0) -> Algorithm:
         """Return the algorithm with these options on a problem of smoothness L.
@@ -76,10 +78,17 @@ class Entry:
         Raises
         ------
         UsageError
-            As ``settle``.
+            As ``settle``; also where nothing is built, or what is built has no such moves.
         """
-        assert self.build is not None
-        return self.build({**self.settle(options), "L": L})
+        settled = {**self.settle(options), "L": L}
+        made = None if self.build is None else self.build(settled)
+        moves = [name for name in vars(Algorithm) if not name.startswith("_")]
+        if missing := [name for name in moves if not hasattr(made, name)]:
+            raise UsageError(
+                f"{self.name} makes no algorithm, its {type(made).__name__} lacks"
+                f" {', '.join(missing)}: let build return one, see stemtheory.algorithms.Algorithm."
+            )
+        return cast("Algorithm", made)
 
     @property
     def readings(self) -> tuple[str, ...]:

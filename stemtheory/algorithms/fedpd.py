@@ -177,5 +177,6 @@ ENTRIES = (
         promises="eps^-2 samples, eps^-1 rounds at I = 1/eps",
         row="FedPD/FedProx",
         footnote="another assumption on the heterogeneity",
+        apart="every worker keeps its own x, and only the centres are averaged",
     ),
 )

@@ -4,7 +4,8 @@ from stemtheory.claims.base import ALL_READINGS, Case, Claim
 from stemtheory.claims.casefiles import locate, replay, shipped, worst
 from stemtheory.claims.checking import surprising
 from stemtheory.claims.contract import check_problem, passed
-from stemtheory.claims.contract.rows import records
+from stemtheory.claims.contract.algorithms import check_algorithm
+from stemtheory.claims.contract.rows import ContractRow, records
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.explanation import counterexamples, explain, premises

@@ -1,15 +1,18 @@
-"""The commands on claims: verify, explain, hunt, and check, the contract of a problem."""
+"""The commands on claims: verify, explain, hunt, and check, a contract."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
-from stemtheory.runtime import UsageError, Verdict, real, whole
+from stemtheory.runtime import UsageError, Verdict, choice, real, whole
+
+if TYPE_CHECKING:
+    from stemtheory.claims import ContractRow
 
 _NAMES = (
     "ids, sections, globs, synchronisation, or package.module:NAME of your own; all without any"
@@ -132,7 +135,7 @@ def hunt(
 
 
 def check(
-    problem: Annotated[str, o.argument("PROBLEM", "a name, or package.module:NAME of your own")],
+    name: Annotated[str, o.argument("PROBLEM|ALGORITHM", "a name, or package.module:NAME")],
     K: o.K = None,
     dim: o.Dim = None,
     L: o.L = None,
@@ -145,19 +148,47 @@ def check(
     quick: o.Quick = False,
     json: o.Json = False,
 ) -> int:
-    """The contract of a problem: every constant declared, attained and nowhere exceeded."""
-    from stemtheory.claims import check_problem, passed, records
-    from stemtheory.cli import display_claims
+    """The contract of a problem (its constants, its oracle) or of an algorithm (its moves).
 
+    Names of problems and of algorithms are different, and package.module:NAME is what NAME is.
+    """
+    from stemtheory.algorithms import ALGORITHMS, is_algorithm
+    from stemtheory.claims import passed, records
+    from stemtheory.cli import display_claims
+    from stemtheory.oracles import names
+
+    if ":" not in name:
+        choice("problem or algorithm", name, [*names("problems", data=True), *ALGORITHMS])
     named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)
-    made = o.problem(problem, whole("K", "4" if K is None else K), dim, set_, named)
-    rows = check_problem(made, quick=quick, seed=whole("seed", seed, 0))
-    document = {
-        "problem": problem,
-        "K": made.K,
-        "dim": made.dim,
-        "rows": records(rows),
-        "passed": passed(rows),
-    }
+    sizes, own = o.given(K=K, dim=dim, quick=quick or None), whole("seed", seed, 0)
+    of = _of_an_algorithm if is_algorithm(name) else _of_a_problem
+    document, rows = of(name, sizes, named, set_, own)
+    document |= {"rows": records(rows), "passed": passed(rows)}
     console.emit(document, json, lambda: display_claims.show_contract(document))
     return int(not document["passed"])
+
+
+def _of_a_problem(
+    name: str, sizes: dict[str, Any], named: dict[str, Any], pairs: list[str] | None, seed: int
+) -> tuple[dict[str, Any], list[ContractRow]]:
+    from stemtheory.claims import check_problem
+
+    made = o.problem(name, whole("K", sizes.get("K", 4)), sizes.get("dim"), pairs, named)
+    rows = check_problem(made, quick=sizes.get("quick", False), seed=seed)
+    return {"problem": name, "K": made.K, "dim": made.dim}, rows
+
+
+def _of_an_algorithm(
+    name: str, sizes: dict[str, Any], named: dict[str, Any], pairs: list[str] | None, seed: int
+) -> tuple[dict[str, Any], list[ContractRow]]:
+    from stemtheory.claims import check_algorithm
+
+    groups = o.settings(pairs, {})
+    stray = [*sizes, *named, *groups.dials, *(f"schedule.{key}" for key in groups.schedule)]
+    if stray:
+        raise UsageError(
+            f"{', '.join(stray)} was given, but {name} is an algorithm, whose contract has no such"
+            " option: leave it out; its own are --set algorithm.NAME=VALUE."
+        )
+    rows = check_algorithm(name, options=groups.algorithm, seed=seed)
+    return {"algorithm": name, "options": groups.algorithm}, rows

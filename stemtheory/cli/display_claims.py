@@ -102,15 +102,25 @@ def show_replays(document: Document) -> None:
 
 
 def show_contract(document: Document) -> None:
-    """Print the contract of a problem: constants first, then properties."""
-    line(f"{document['problem']} with K={document['K']}, dim={document['dim']}")
+    """Print a contract: that of a problem, constants first, or that of an algorithm."""
+    if "algorithm" in document:
+        options = ", ".join(f"{name}={value}" for name, value in document["options"].items())
+        line(f"{document['algorithm']} with {options or 'its default options'}")
+        rows = [[row[c] for c in ("constant", "verdict", "note")] for row in document["rows"]]
+        table(("property", "verdict", "note"), rows)
+    else:
+        line(f"{document['problem']} with K={document['K']}, dim={document['dim']}")
+        _show_problem_rows(document)
+    failed = [row["constant"] for row in document["rows"] if not row["ok"]]
+    line(f"FAILED: {', '.join(failed)}" if failed else "the contract is kept")
+
+
+def _show_problem_rows(document: Document) -> None:
     columns = ("constant", "declared", "attained", "largest", "verdict", "note")
     for group in ("constant", "property"):
         rows = [[r[c] for c in columns] for r in document["rows"] if r["group"] == group]
         head = ("declared", "attained", "largest found", "verdict", "note")
         table((group, *head), rows)
-    failed = [row["constant"] for row in document["rows"] if not row["ok"]]
-    line(f"FAILED: {', '.join(failed)}" if failed else "the contract is kept")
 
 
 def _show_lines(found: Sequence[LedgerLine], title: str) -> None:

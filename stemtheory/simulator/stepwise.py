@@ -35,6 +35,7 @@ class Visit:
 
 
 Draw = Callable[[int, float], Any]
+FLOAT64 = np.dtype(np.float64)
 
 
 def walk(
@@ -50,25 +51,29 @@ def walk(
     B: float | None = None,
     replicates: int = 1,
     seed: int = 0,
+    part: slice | None = None,
+    dtype: np.dtype[Any] = FLOAT64,
 ) -> Iterator[Visit]:
     """Yield iterations 1..T; states hold arrays of shape [replicates, K, dim].
 
     ``draw(t, samples)`` returns the minibatch of iteration t (t = 0: the initial batch of B
     samples, default b I); ``gaussian_draw`` makes one. ``seed`` is that of the random choices of
-    a round.
+    a round. Of the replicates only ``part`` is run, with the noise that it has among all of them.
     """
     T, I = whole("T", T), whole("I", I)
     shape = (replicates, problem.K, problem.dim)
-    x = np.broadcast_to(np.asarray(x1, dtype=np.float64), shape).copy()
+    mine = slice(None) if part is None else part
+    x = np.broadcast_to(np.asarray(x1, dtype=dtype), shape)[mine].copy()
     system = algorithm if isinstance(algorithm, System) else None
-    state = algorithm.init(problem, x, float(schedule.eta(1.0)), draw(0, B or b * I))
+    state = algorithm.init(problem, x, float(schedule.eta(1.0)), draw(0, B or b * I)[mine])
     for t in range(1, T + 1):
         eta, a = float(schedule.eta(float(t))), float(schedule.momentum(float(t + 1)))
         step = Step(t, eta, a, t % I == 0)
         if system is not None and (t - 1) % I == 0:
-            chance = choices(problem, system, seed, t, replicates)
+            drawn = choices(problem, system, seed, t, replicates)
+            chance = {name: value[mine].astype(dtype) for name, value in drawn.items()}
             state = system.start_round(problem, state, step, chance)
-        minibatch = draw(t, b * int(algorithm.costs.batch_factors(t, 1, I)[0]))
+        minibatch = draw(t, b * int(algorithm.costs.batch_factors(t, 1, I)[0]))[mine]
         local = algorithm.local_step(problem, state, step, minibatch)
         after = algorithm.synchronise(problem, local) if step.synchronises else local
         yield Visit(step, minibatch, state, local, after)
@@ -86,12 +91,14 @@ def choices(problem: Problem, algorithm: System, seed: int, t: int, replicates: 
     return made
 
 
-def gaussian_draw(problem: Problem, seed: int = 0, replicates: int = 1) -> Draw:
+def gaussian_draw(
+    problem: Problem, seed: int = 0, replicates: int = 1, dtype: np.dtype[Any] = FLOAT64
+) -> Draw:
     """Return a ``draw`` for ``walk``: minibatch t is a function of (seed, t) alone."""
 
     def draw(t: int, samples: float) -> Any:
         key = NoiseKey(seed, problem.dim, problem.K, 0, 0, 0)
         stream = generator(key.seed_sequence(t, "walk"))
-        return problem.draw(stream, (1, replicates), samples, np.dtype(np.float64))[0]
+        return problem.draw(stream, (1, replicates), samples, dtype)[0]
 
     return draw

@@ -17,6 +17,7 @@ from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.costs import Costs, Minibatches
 from stemtheory.algorithms.stem import READINGS
+from stemtheory.claims.contract.counting import DIM, POINTS, Looking
 from stemtheory.experiment import run_sweep
 from stemtheory.experiment.design.spec import parse_spec
 from stemtheory.schedules import Constant
@@ -84,35 +85,7 @@ def test_every_option_is_tried() -> None:
     assert len(VARIANTS) > 140
 
 
-# The count: an oracle that looks at its samples one by one, and says at how many it looked.
-
-POINTS, DIM = 7, 16
-
-
-class Looking:
-    """f_k(x) = mean_i ||x - a_i||^2 / 2 over points of its own; a minibatch lists points."""
-
-    def __init__(self, K: int) -> None:
-        self.K, self.dim = K, DIM
-        self.points = np.random.default_rng(1).standard_normal((K, POINTS, DIM))
-        self.seen: Any = None
-        self.paid = np.zeros(3)  # gradients, distinct samples, full passes
-
-    def evaluate(self, x: Any) -> Any:
-        return x
-
-    def combine(self, x: Any, lists: Any) -> Any:
-        size = lists.shape[-1]
-        self.paid += (size, 0 if lists is self.seen else size, 0)
-        self.seen = lists
-        return x - self.points[np.arange(self.K)[:, None], lists].mean(axis=-2)
-
-    def stochastic_gradient(self, x: Any, lists: Any) -> Any:
-        return self.combine(self.evaluate(x), lists)
-
-    def gradient(self, x: Any) -> Any:
-        self.paid += (0, 0, 1)
-        return x - self.points.mean(axis=-2)
+# The count.
 
 
 def means(algorithm: Any, patch: pytest.MonkeyPatch) -> list[int]:
@@ -153,7 +126,7 @@ def look(variant: Variant, K: int, b: int, I: int, T: int, B: int) -> list[Found
 
     def begin(self: Any, *arguments: Any) -> Any:
         state = original(self, *arguments)
-        found.append(Found(0, problem.paid.copy(), len(averaged), 0.0))
+        found.append(Found(0, problem.paid[:3].copy(), len(averaged), 0.0))
         return state
 
     kind = type(variant.algorithm)
@@ -170,7 +143,7 @@ def look(variant: Variant, K: int, b: int, I: int, T: int, B: int) -> list[Found
             found.append(
                 Found(
                     v.step.t,
-                    start.paid + part * (problem.paid - start.paid),
+                    start.paid + part * (problem.paid[:3] - start.paid),
                     start.means + part * (len(averaged) - start.means),
                     last.silent + float(v.step.synchronises and coin is not None and not coin[0]),
                 )

@@ -2,6 +2,7 @@
 
 A command is a line of a block that starts with ``$ stemtheory`` or, indented, with ``stemtheory``.
 ``<!-- not run: reason -->`` above a block marks one that is only asked for its help: it must exist.
+``<!-- file: NAME -->`` above a block names the file that a reader writes with it.
 The README is held to its outputs in test_readme.py, findings.md and its template in
 test_findings.py, and the templates' other pages are filled from them.
 """
@@ -11,17 +12,16 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from stemtheory.algorithms import ALGORITHMS
 from stemtheory.cli.app import main
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
 from stemtheory.oracles.noise import NOISES
 from stemtheory.schedules import SCHEDULES
-from tests.helpers.example_algorithm import ENTRIES
 from tests.helpers.example_heterogeneity import LOCAL
 from tests.helpers.example_noise import SETTLING
 from tests.helpers.example_schedule import INVERSE_ROOT
@@ -33,6 +33,7 @@ PAGES = {
     if not path.name.endswith(".template.md")
 }
 COMMAND = re.compile(r"^(?:\$ |    (?:[A-Z_]+=\S+ )?)(stemtheory .*)$", re.MULTILINE)
+FILE = re.compile(r"<!-- file: (\S+) -->\n(?:<!-- [^>]+ -->\n)?```\w+\n(.*?)```", re.DOTALL)
 BLOCK = re.compile(
     r"(?P<mark><!-- not run: [^>]+ -->\n\n?)?"
     r"(?P<block>^```\w*\n.*?^```$|(?:^    \S[^\n]*\n)+)",
@@ -48,6 +49,14 @@ def commands(text: str) -> Iterator[list[str]]:
             yield [argv[0], "--help"] if found["mark"] else argv
 
 
+def write_files(text: str, folder: Path) -> list[str]:
+    """Write the files that a page shows, under the names that it gives them."""
+    found = FILE.findall(text)
+    for name, shown in found:
+        (folder / name).write_text(shown, encoding="utf-8")
+    return [name for name, _ in found]
+
+
 SHOWN = {page: list(commands(text)) for page, text in PAGES.items()}
 
 
@@ -55,17 +64,21 @@ SHOWN = {page: list(commands(text)) for page, text in PAGES.items()}
 def examples(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Put the examples of the guides where the guides tell a reader to put them."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(ALGORITHMS, ENTRIES[0].name, ENTRIES[0])
     monkeypatch.setitem(NOISES, SETTLING.name, SETTLING)
     monkeypatch.setitem(HETEROGENEITIES, LOCAL.name, LOCAL)
     monkeypatch.setitem(SCHEDULES, "inverse-root", INVERSE_ROOT)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
     shutil.copy(ROOT / "tests/helpers/example_sweep.toml", tmp_path / "mine.toml")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize("page", [page for page, shown in SHOWN.items() if shown])
-def test_the_commands_of_a_page_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_of_a_page_run(
+    page: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    write_files(PAGES[page], tmp_path)
     for argv in SHOWN[page]:
         code = main(argv)
         out, err = capsys.readouterr()

@@ -1,8 +1,10 @@
 """Documents that show code run it: the notebook, the guides, and how results show themselves."""
 
 import json
+import os
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 import stemtheory
-from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms import Entry
 from stemtheory.claims import check_problem
 from stemtheory.claims.checking import check
 from stemtheory.claims.contract.rows import ContractRow
@@ -24,6 +26,7 @@ from stemtheory.report.drawing import draw_figures
 from stemtheory.runtime import notebook
 from stemtheory.schedules import SCHEDULES, Conditions, check_options
 from stemtheory.simulator.trace import Trace
+from tests.docs.test_commands import SHOWN, write_files
 from tests.helpers import example_algorithm, example_figure
 from tests.helpers.example_heterogeneity import LOCAL
 from tests.helpers.example_noise import SETTLING
@@ -52,30 +55,46 @@ def test_a_guide_shows_the_example_that_is_tested(guide: str, example: str) -> N
     assert all((ROOT / name).is_file() for name in named)
 
 
-@pytest.fixture
-def server_step() -> Iterator[str]:
-    """Register the example, as a line in _MODULES does."""
-    (entry,) = example_algorithm.ENTRIES
-    ALGORITHMS[entry.name] = entry
-    yield entry.name
-    del ALGORITHMS[entry.name]
+@pytest.mark.slow
+def test_the_guide_to_algorithms_works_in_an_empty_folder(tmp_path: Path) -> None:
+    """Command by command, in processes of their own; nothing of it lies in the package."""
+    text = (DOCS / "add_an_algorithm.md").read_text(encoding="utf-8")
+    assert write_files(text, tmp_path) == ["mine.py", "own.toml"]
+    python = text.split("<!-- check -->\n```python\n", 1)[1].split("```", 1)[0]
+    shown = [["-m", "stemtheory", *argv] for argv in SHOWN["add_an_algorithm.md"]]
+    told = {}
+    for argv in [*shown, ["-c", python]]:
+        done = subprocess.run(
+            [sys.executable, *argv],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, (argv, done.stderr)
+        told[" ".join(argv[2:4])] = done.stdout
+    assert [argv[2] for argv in shown] == ["run", "run", "check", "sweep", "results"]
+    after = text.split("$ stemtheory check mine:ENTRY\n...\n", 1)[1].split("```", 1)[0]
+    assert told["check mine:ENTRY"].endswith(after)
+    assert "6 cells" in told["sweep own.toml"]
+    assert "mine:ENTRY" in told["results results/own.sqlite"]
 
 
-def run(algorithm: str, **more: Any) -> Trace:
+def run(algorithm: str | Entry, **more: Any) -> Trace:
     problem = stemtheory.load_problem("cosine", K=3, dim=2)
     return stemtheory.simulate(problem, algorithm, T=64, b=1, I=4, replicates=4, seed=1, **more)
 
 
-def test_the_example_algorithm_reduces_to_fedavg(server_step: str) -> None:
-    mine, fedavg = run(server_step), run("fedavg")
+def test_the_example_algorithm_reduces_to_fedavg() -> None:
+    mine, fedavg = run(example_algorithm.ENTRY), run("fedavg")
     np.testing.assert_allclose(mine.grad_sq, fedavg.grad_sq, rtol=1e-10)
     assert mine.counts.rounds == fedavg.counts.rounds == 16
     assert mine.counts.samples_per_worker == fedavg.counts.samples_per_worker
 
 
-def test_its_server_step_goes_further(server_step: str) -> None:
+def test_its_server_step_goes_further() -> None:
     """A mutant that ignores eta_g would be FedAvg."""
-    entry = ALGORITHMS[server_step]
+    entry = example_algorithm.ENTRY
     problem = stemtheory.load_problem("quadratic", K=2, dim=1)
     ends = {}
     for eta_g in (1.0, 2.0):

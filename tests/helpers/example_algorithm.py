@@ -8,10 +8,8 @@ With eta_g = 1 it is FedAvg, which is how it is tested.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stemtheory.algorithms.base import Step, mean_over_workers, spread
-from stemtheory.algorithms.costs import Costs
-from stemtheory.algorithms.entry import SERVER_STEP, Entry
-from stemtheory.oracles.problem import Problem
+from stemtheory.algorithms import Costs, Entry, Option, Step, mean_over_workers, positive, spread
+from stemtheory.oracles import Problem
 from stemtheory.schedules import fedavg_curve
 
 
@@ -46,13 +44,11 @@ class ServerStep:
         return State(x, x)
 
 
-ENTRIES = (
-    Entry(
-        "server-step",
-        base="fedavg",
-        summary="FedAvg with a server step",
-        curve=fedavg_curve,
-        build=lambda options: ServerStep(options["eta_g"]),
-        options={"eta_g": SERVER_STEP},
-    ),
+ENTRY = Entry(
+    "server-step",
+    base="fedavg",
+    summary="FedAvg with a server step",
+    curve=fedavg_curve,
+    build=lambda options: ServerStep(options["eta_g"]),
+    options={"eta_g": Option(1.0, positive, "how far the server goes along the mean change")},
 )
