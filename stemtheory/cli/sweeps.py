@@ -70,6 +70,7 @@ def sweep(
             dry_run=dry_run,
             retry_failed=retry_failed,
             progress=terminal_progress(),
+            tell=console.note,
         )
     except (StoreError, WorkersLostError) as error:
         return console.complain(str(error), 1)

@@ -22,6 +22,7 @@ from stemtheory.experiment.faults import SweepStopped
 from stemtheory.experiment.fits.exponents import Fit, check_columns, fits
 from stemtheory.experiment.fits.targets import Target, targets
 from stemtheory.experiment.store import tables
+from stemtheory.experiment.store.changes import changes
 from stemtheory.experiment.store.results import Store
 from stemtheory.experiment.store.store_file import located
 from stemtheory.runtime import Floats, Stop, UsageError, one_blas_thread, resolve
@@ -143,6 +144,7 @@ def run_sweep(
     executor: str = "auto",
     retry_failed: bool = False,
     chunk_seconds: float = CHUNK_SECONDS,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> SweepResult:
     """Return the sweep with all its cells done; those that the store holds already do not run.
 
@@ -163,6 +165,8 @@ def run_sweep(
         Run cells again that are stored as failed.
     chunk_seconds
         Cells predicted to take less together go to a worker as one task.
+    tell
+        Called with a sentence where code or data of yours changed since the store was written.
 
     Returns
     -------
@@ -196,6 +200,8 @@ def run_sweep(
     cells = {point.cell.id: point.cell for point in found}
     missing = _missing(cells, statuses, retry_failed)
     ran, plan = 0, None
+    for sentence in _changes(path, missing):
+        tell(sentence)
     if dry_run:
         plan = forecast(missing, jobs)
     elif missing:
@@ -238,6 +244,15 @@ def _stored(path: Path, spec: Spec) -> tuple[Machine, dict[str, str]]:
         known = store.machine(spec.name, spec.mode)
         machine = Machine(*known) if known else this_machine()
         return machine, store.statuses()
+
+
+def _changes(path: Path, missing: list[Cell]) -> list[str]:
+    """Return what of a user's own changed since cells were stored that would be these."""
+    own = [cell for cell in missing if cell.run.problem.made_of or cell.run.algorithm.made_of]
+    if not (own and path.exists()):
+        return []
+    with Store.reading(path) as store:
+        return changes(own, store.own_settings())
 
 
 def this_machine() -> Machine:

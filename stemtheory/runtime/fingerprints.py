@@ -24,6 +24,7 @@ OWN = Path(__file__).resolve().parent.parent
 INSTALLED = tuple(
     Path(path).resolve() for path in {*sysconfig.get_paths().values()} if Path(path).is_dir()
 )
+FINGERPRINT = 16  # hexadecimal digits
 HIDDEN = ("site-packages", "dist-packages")
 
 
@@ -34,7 +35,7 @@ def code_of(module_name: str) -> str:
     It is taken once in a process, as the module is: what is loaded is what counts, whatever
     becomes of the file later.
     """
-    todo, seen, digest = [module_name], set(), hashlib.blake2b(digest_size=8)
+    todo, seen, digest = [module_name], set(), hashlib.blake2b(digest_size=FINGERPRINT // 2)
     texts = {}
     while todo:
         name = todo.pop()
@@ -54,7 +55,7 @@ def data_of(thing: Any) -> str:
 
     What was read from a file counts, wherever the file lies and whatever becomes of it later.
     """
-    digest = hashlib.blake2b(digest_size=8)
+    digest = hashlib.blake2b(digest_size=FINGERPRINT // 2)
     _add_arrays(thing, digest, set())
     return digest.hexdigest()
 

@@ -174,6 +174,14 @@ class Store:
             rest = self._connection.execute("SELECT id FROM cells ORDER BY rowid").fetchall()
         return list(dict.fromkeys(id_ for (id_,) in (*ordered, *rest)))
 
+    def own_settings(self) -> Iterator[dict[str, Any]]:
+        """Yield the settings of the cells that were made of a user's own code, or of data."""
+        query = "SELECT settings FROM cells WHERE settings LIKE '%made_of%'"
+        with guarded(self.path):
+            found = self._connection.execute(query).fetchall()
+        for (text,) in found:
+            yield json.loads(text)
+
     def verify(self) -> None:
         """Compare every row with its checksum.
 

@@ -37,6 +37,21 @@ dials.fault = {faults}
 """
 
 
+OWN = """
+[settings]
+problem = "tests.helpers.example_loss:ENTRY"
+K = 2
+dim = 2
+T = 16
+replicates = 3
+[algorithms.mine]
+algorithm = "tests.helpers.example_algorithm:ENTRY"
+[grids.g]
+algorithm_options = { eta_g = [1.0, 1.5] }
+seed = [0, 1]
+"""
+
+
 def faulty(faults: list[str], more: str = "", seeds: str = "[0, 1]") -> Any:
     quoted = ", ".join(f'"{fault}"' for fault in faults)
     return small(FAULTY.format(faults=f"[{quoted}]", seeds=seeds) + more, name="faulty")
@@ -168,6 +183,26 @@ def cluster() -> Iterator[Any]:
 def test_dask_gives_the_same_bits(cluster: Any, tmp_path: Path) -> None:
     run_sweep(small(), store=tmp_path / "s.sqlite", dask=cluster.scheduler_address)
     run_sweep(small(), store=tmp_path / "here.sqlite")
+    assert content(tmp_path / "s.sqlite") == content(tmp_path / "here.sqlite")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_algorithm_and_a_problem_of_ones_own_have_the_same_bits_in_processes(
+    jobs: int, tmp_path: Path
+) -> None:
+    run_sweep(small(OWN), store=tmp_path / "s.sqlite", jobs=jobs)
+    here = run_sweep(small(OWN), store=tmp_path / "here.sqlite", executor="serial")
+    assert set(here.frame["status"]) == {"ok"}
+    assert here.frame["mean_grad_sq"].nunique() == 4
+    assert content(tmp_path / "s.sqlite") == content(tmp_path / "here.sqlite")
+
+
+@DASK
+@POSIX
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_so_they_do_on_dask(cluster: Any, tmp_path: Path) -> None:
+    run_sweep(small(OWN), store=tmp_path / "s.sqlite", dask=cluster.scheduler_address)
+    run_sweep(small(OWN), store=tmp_path / "here.sqlite")
     assert content(tmp_path / "s.sqlite") == content(tmp_path / "here.sqlite")
 
 
