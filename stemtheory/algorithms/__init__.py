@@ -33,6 +33,7 @@ from stemtheory.algorithms.entry import (
     Option,
     Options,
     below_one,
+    count,
     named,
     not_negative,
     positive,

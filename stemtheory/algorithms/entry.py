@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 from stemtheory.algorithms.base import Algorithm
-from stemtheory.runtime import UsageError, choice, mapping, real
+from stemtheory.runtime import UsageError, by_name, choice, mapping, real, whole
 from stemtheory.schedules import Constant, Curve, Schedule, coupled
 
 Options = Mapping[str, Any]
+MOST = 10**9  # of whatever is counted by an option
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,14 @@ class Entry:
             )
         return cast("Algorithm", made)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by its name."""
+        return by_name(self, self.build, self.theory, self.curve)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Return itself: nothing of it changes."""
+        return self
+
     @property
     def readings(self) -> tuple[str, ...]:
         """The readings of its synchronisation; only STEM has more than one."""
@@ -115,9 +124,20 @@ class Entry:
         return {
             name: option.default
             if given.get(name, option.default) is option.default
-            else option.check(name, given[name])
+            else self._checked(name, given[name])
             for name, option in self.options.items()
         }
+
+    def _checked(self, name: str, value: object) -> Any:
+        try:
+            return self.options[name].check(name, value)
+        except UsageError:
+            raise
+        except Exception as error:  # a check of a user's own that refuses in its own way
+            raise UsageError(
+                f"{name} is {value!r:.60}, which {self.name} does not take"
+                f" ({type(error).__name__}: {error}): give another value."
+            ) from error
 
     def chosen(self, options: Options | None) -> dict[str, Any]:
         """Return the options that differ from their defaults: what tells one run from another.
@@ -151,6 +171,14 @@ def positive(name: str, value: object) -> float:
 def not_negative(name: str, value: object) -> float:
     """Return a finite number of at least 0."""
     return real(name, value, minimum=0)
+
+
+def count(name: str, value: object) -> int:
+    """Return a whole number from 1 to ``MOST``, such as that of samples or rounds."""
+    number = whole(name, value)
+    if number > MOST:
+        raise UsageError(f"{name} is {number:.3g}, but it must be at most {MOST:.0e}: lower it.")
+    return number
 
 
 def share(name: str, value: object) -> float:

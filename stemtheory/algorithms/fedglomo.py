@@ -28,6 +28,7 @@ from stemtheory.algorithms.entry import (
     Facts,
     Option,
     Options,
+    count,
     named,
     recursive,
     round_coupling,
@@ -36,7 +37,6 @@ from stemtheory.algorithms.entry import (
 )
 from stemtheory.algorithms.participation import sampled, server_mean, weight_of
 from stemtheory.oracles import Problem
-from stemtheory.runtime import whole
 from stemtheory.schedules import Schedule, stem_curve
 
 
@@ -175,7 +175,7 @@ ENTRIES = (
             "participation": PARTICIPATION,
             "compression": named("none", tuple(KINDS), "of the two vectors sent"),
             "keep": Option(0.25, share, "share of the coordinates kept by sparsify"),
-            "levels": Option(4, whole, "levels of quantise"),
+            "levels": Option(4, count, "levels of quantise"),
         },
         family="stem",
         theory=theory,

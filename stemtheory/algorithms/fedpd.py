@@ -37,11 +37,12 @@ from stemtheory.algorithms.entry import (
     Option,
     Options,
     below_one,
+    count,
     named,
     positive,
 )
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, whole
+from stemtheory.runtime import Floats
 from stemtheory.schedules import Schedule, fedavg_curve, numbers, times
 
 
@@ -170,7 +171,7 @@ ENTRIES = (
             "oracle": named("I", ("I", "II"), "SGD, or variance-reduced steps"),
             "prox": Option(None, positive, "h of the augmented Lagrangian; half its limit if not"),
             "skip": Option(0.0, below_one, "p: probability of a round without communication"),
-            "refresh": Option(1, whole, "rounds from one full gradient of oracle II to the next"),
+            "refresh": Option(1, count, "rounds from one full gradient of oracle II to the next"),
         },
         theory=theory,
         needs="h < (sqrt 5 - 1)/(4L); a state per worker; local problems solved to eps",

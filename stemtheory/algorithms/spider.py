@@ -23,9 +23,8 @@ import numpy as np
 
 from stemtheory.algorithms.base import Chances, Step, mean_over_workers, spread
 from stemtheory.algorithms.costs import Costs, Minibatches
-from stemtheory.algorithms.entry import Entry, Facts, Option, Options, positive
+from stemtheory.algorithms.entry import Entry, Facts, Option, Options, count, positive
 from stemtheory.oracles import Problem
-from stemtheory.runtime import whole
 from stemtheory.schedules import Constant, Schedule, stem_curve
 
 
@@ -112,8 +111,8 @@ ENTRIES = (
         batch=lambda T, K, L: T**0.5 / K,
         build=build,
         options={
-            "period": Option(16, whole, "iterations from one restart to the next"),
-            "factor": Option(None, whole, "minibatches in a restart; as many as the period if not"),
+            "period": Option(16, count, "iterations from one restart to the next"),
+            "factor": Option(None, count, "minibatches in a restart; as many as the period if not"),
             "reach": Option(None, positive, "longest step, for SPIDER's normalised steps"),
         },
         theory=theory,

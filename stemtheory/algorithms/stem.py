@@ -27,9 +27,8 @@ from typing import Any, NamedTuple
 
 from stemtheory.algorithms.base import Step, mean_over_workers, spread
 from stemtheory.algorithms.costs import Costs, Minibatches
-from stemtheory.algorithms.entry import Entry, Option, Options, named
+from stemtheory.algorithms.entry import Entry, Option, Options, count, named
 from stemtheory.oracles import Problem
-from stemtheory.runtime import whole
 from stemtheory.schedules import stem_curve
 
 READINGS = {
@@ -130,7 +129,7 @@ COMMON: dict[str, Any] = {
     "build": build,
     "options": {
         "sync": named("literal", tuple(READINGS), "which point the next difference subtracts"),
-        "sync_batch": Option(1, whole, "m: m b samples for the estimate that spans the averaging"),
+        "sync_batch": Option(1, count, "m: m b samples for the estimate that spans the averaging"),
     },
     "bounds": BOUNDS,
     "family": "stem",

@@ -131,6 +131,8 @@ def evaluate(name: str, setting: Setting, *, grad_sq: float | None = None) -> Bo
         For an unknown name, or numbers so large that the bound is not finite.
     """
     formula = BOUNDS[choice("bound", name, BOUNDS)]
+    if not isinstance(setting, Setting):
+        raise UsageError(f"setting is {setting!r:.60}, but it must be a Setting: make one.")
     settled = formula.settle(setting)
     terms = formula.terms(settled)
     value = math.fsum(terms.values())
@@ -194,7 +196,7 @@ def invert(
     bound = evaluate(name, setting, grad_sq=grad_sq)
     samples = samples_per_worker(formula.algorithm, setting)
     rounds = T // setting.I
-    return Inversion(T, samples, K * samples, rounds, setting.b, setting.I, bound, clipped)
+    return Inversion(T, samples, start.K * samples, rounds, setting.b, setting.I, bound, clipped)
 
 
 def bound_curve(name: str, T: float, K: int, nu: float, L: float) -> Curve:

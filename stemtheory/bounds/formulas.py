@@ -34,15 +34,17 @@ class Setting:
     sync_batch: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("T", "b"):
-            real(name, getattr(self, name), minimum=1)
-        for name in ("K", "I", "sync_batch"):
-            whole(name, getattr(self, name))
-        real("L", self.L, positive=True)
-        for name in ("sigma", "zeta", "gap"):
-            real(name, getattr(self, name), minimum=0)
+        numbers: dict[str, float] = {
+            name: real(name, getattr(self, name), minimum=1) for name in "Tb"
+        }
+        numbers |= {n: whole(n, getattr(self, n)) for n in ("K", "I", "sync_batch")}
+        numbers["L"] = real("L", self.L, positive=True)
+        numbers |= {n: real(n, getattr(self, n), minimum=0) for n in ("sigma", "zeta", "gap")}
         if self.B is not None:
-            real("B", self.B, minimum=1)
+            numbers["B"] = real("B", self.B, minimum=1)
+        for name, number in numbers.items():
+            if not isinstance(getattr(self, name), int | float):  # a text, a number of NumPy
+                object.__setattr__(self, name, number)
 
     @property
     def initial_batch(self) -> float:

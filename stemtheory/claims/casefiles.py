@@ -22,7 +22,7 @@ from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.checking import opened, subjects
 from stemtheory.claims.judge import RELATIVE, instances
 from stemtheory.claims.ledger import claims, one
-from stemtheory.runtime import UsageError, Verdict, write_whole
+from stemtheory.runtime import UsageError, Verdict, file_path, truth, write_whole
 
 SHIPPED = FilePath(__file__).with_name("cases")
 SAME = 1e-9  # how well a replay must meet the stored sides, relative to the larger of the two
@@ -207,8 +207,8 @@ def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
     UsageError
         If the file is not a case file, or names a module that it is not trusted with.
     """
-    stored = _read(file)
-    if not trust:
+    stored = _read(file := file_path("case file", file))
+    if not truth("trust", trust):
         _refuse_code(file, stored)
     try:
         claim = one(stored["claim"])
@@ -225,7 +225,7 @@ def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
     computed = {"left": found.left, "right": found.right}
     resolution = SAME * max(map(abs, wanted.values()))
     return {
-        "name": FilePath(file).stem,
+        "name": file.stem,
         "claim": claim.id,
         "reading": subject.reading if isinstance(subject, Case) else "-",
         "t": found.t,
@@ -240,7 +240,7 @@ def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
 def _read(file: FilePath) -> Mapping[str, Any]:
     """Return what a case file holds: names, and under ``case`` names again."""
     try:
-        stored = json.loads(FilePath(file).read_text(encoding="utf-8"))
+        stored = json.loads(file.read_text(encoding="utf-8"))
         if isinstance(stored, dict) and isinstance(stored.get("case", {}), dict):
             return stored
         raise ValueError("it holds no case")

@@ -26,7 +26,7 @@ from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
 from stemtheory.claims.checking import subjects
 from stemtheory.claims.ledger import one
-from stemtheory.runtime import UsageError, choice, real
+from stemtheory.runtime import UsageError, callback, choice, file_path, real, whole
 
 HUNTED = ("pathwise", "conditional")
 PROBLEMS = ("quadratic", "cosine", "geman_mcclure")
@@ -101,13 +101,15 @@ def hunt(
     UsageError
         For an unknown claim, or one that is not decided path by path.
     """
-    claim = one(name)
+    claim, seed = one(name), whole("seed", seed, 0)
+    out = None if out is None else file_path("out", out)
+    callback("progress", progress)
     if claim.kind not in HUNTED:
         raise UsageError(
             f"claim {name} is {claim.kind}, but only {' and '.join(HUNTED)} claims can be hunted:"
             " use verify for it."
         )
-    chosen = choice("sync", reading or claim.readings[0], claim.readings)
+    chosen = choice("sync", claim.readings[0] if reading is None else reading, claim.readings)
     seconds = real("budget", budget, positive=True)
     best, evaluations = _search(claim, chosen, seconds, seed, progress)
     if best and best.violated:

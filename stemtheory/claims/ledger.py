@@ -14,7 +14,7 @@ from functools import cache
 
 from stemtheory.claims.base import Claim
 from stemtheory.oracles import user_entry
-from stemtheory.runtime import UsageError, choice
+from stemtheory.runtime import UsageError, choice, several
 
 STEM_LINES = ("descent", "contraction", "potential", "consensus", "consensus_sum", "theorem")
 MODULES = (
@@ -72,7 +72,7 @@ def select(patterns: Sequence[str]) -> list[Claim]:
     UsageError
         If a pattern matches nothing.
     """
-    known = claims()
+    known, patterns = claims(), [_text("claim", name) for name in several("patterns", patterns)]
     if not patterns:
         return list(known.values())
     own = {c.id: c for pattern in patterns if ":" in pattern for c in _users(pattern)}
@@ -88,12 +88,18 @@ def one(name: str) -> Claim:
     UsageError
         If there is no such claim, or the user's NAME holds several.
     """
-    if ":" not in name:
+    if ":" not in _text("claim", name):
         return claims()[choice("claim", name, claims())]
     found = _users(name)
     if len(found) != 1:
         raise UsageError(f"{name} holds {len(found)} claims, but one is needed: name a Claim.")
     return found[0]
+
+
+def _text(what: str, name: object) -> str:
+    if isinstance(name, str):
+        return name
+    raise UsageError(f"{what} is {name!r:.60}, but it must be a name in quotes: see list claims.")
 
 
 def _matching(known: dict[str, Claim], pattern: str) -> list[Claim]:

@@ -19,6 +19,7 @@ from stemtheory.claims.base import Claim
 from stemtheory.claims.checking import Ledger, assemble, judged, ledger_rows, row_json, try_mutants
 from stemtheory.claims.ledger import select
 from stemtheory.claims.sides import PlotPoint, Sample
+from stemtheory.runtime import MODES, callback, choice, truth, whole
 
 ALONE = 12  # claims that are sooner done than a second process is started
 Progress = Callable[[str], None]
@@ -97,7 +98,10 @@ def outcomes(
     progress: Progress = lambda text: None,
 ) -> list[Outcome]:
     """Return one outcome per selected claim, in the order of the ledger."""
-    chosen = select(patterns)
+    chosen, mutants = select(patterns), truth("mutants", mutants)
+    level, seed = choice("level", level, MODES), whole("seed", seed, 0)
+    jobs = None if jobs is None else whole("jobs", jobs)
+    callback("progress", progress)
     orders = {c.id: (tuple(patterns), c.id, level, seed, mutants) for c in chosen}
     waiting = [orders[c.id] for c in sorted(chosen, key=_effort, reverse=True)]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -25,7 +25,18 @@ from stemtheory.experiment.store import tables
 from stemtheory.experiment.store.changes import changes
 from stemtheory.experiment.store.results import Store
 from stemtheory.experiment.store.store_file import located
-from stemtheory.runtime import Floats, Stop, UsageError, one_blas_thread, resolve
+from stemtheory.runtime import (
+    Floats,
+    Stop,
+    UsageError,
+    callback,
+    file_path,
+    one_blas_thread,
+    real,
+    resolve,
+    truth,
+    whole,
+)
 from stemtheory.simulator import fused
 
 if TYPE_CHECKING:
@@ -189,10 +200,14 @@ def run_sweep(
     True
     """
     began = time.perf_counter()
-    spec = sweep if isinstance(sweep, Spec) else _loaded(sweep, mode)
+    spec = sweep if isinstance(sweep, Spec) else _loaded(file_path("sweep", sweep), mode)
+    for name, function in (("progress", progress), ("tell", tell)):
+        callback(name, tell if function is None else function)
+    dry_run, retry_failed = truth("dry_run", dry_run), truth("retry_failed", retry_failed)
+    chunk_seconds, jobs = real("chunk_seconds", chunk_seconds, minimum=0), whole("jobs", jobs)
     rules(spec)  # what is wrong in them is found before anything runs
     kind = kind_of(executor, jobs, dask)
-    path = Path(store) if store is not None else FOLDER / f"{spec.name}.sqlite"
+    path = FOLDER / f"{spec.name}.sqlite" if store is None else file_path("store", store)
     located(path)  # or it is refused
     machine, statuses = _stored(path, spec)
     found = tuple(points(spec, machine))

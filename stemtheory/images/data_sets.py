@@ -142,7 +142,7 @@ def partition(
     K, n = whole("K", K), whole("classes", classes)
     if n > CLASSES:
         raise UsageError(f"classes is {n}, but there are {CLASSES}: give {CLASSES} or fewer.")
-    stream = generator(seed)
+    stream = generator(whole("data_seed", seed, 0))
     dealt = _deal(K, n, stream)
     shares = [
         _share(images, labels, dealt, whole(part, size), stream, part)
@@ -175,6 +175,11 @@ def _share(
     part: str,
 ) -> Ints:
     """Return indices [K, size]: each class is shuffled once and dealt out from the top."""
+    if size > len(labels):
+        raise UsageError(
+            f"{images.name} has {len(labels)} {part} images, but {size:.3g} are wanted for each"
+            f" worker: lower {part}."
+        )
     counts = np.zeros((len(dealt), CLASSES), dtype=np.int64)
     for k, own in enumerate(dealt):
         even, more = divmod(size, len(own))

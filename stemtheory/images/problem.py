@@ -26,7 +26,16 @@ from stemtheory.images.estimates import around
 from stemtheory.images.networks import Network, dimension, starting_point, unpack
 from stemtheory.images.nn_layers import cross_entropy
 from stemtheory.oracles import Constants, ProblemEntry, Witness, refuse_unknown
-from stemtheory.runtime import Backend, Floats, UsageError, generator, real, whole
+from stemtheory.runtime import (
+    Backend,
+    Floats,
+    UsageError,
+    generator,
+    real,
+    restore,
+    state_of,
+    whole,
+)
 
 WHOLE_BATCH = 256  # images of one call where a whole data set is passed
 PIECE = 64  # images per worker of one call where a minibatch is large
@@ -61,6 +70,14 @@ class ImageProblem:
     note: str = ""
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
     xp: Any = field(default=np, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields; no pickle takes a module."""
+        return state_of(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the fields."""
+        restore(self, state)
 
     separable = False
     noisy = True

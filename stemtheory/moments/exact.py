@@ -21,7 +21,7 @@ from stemtheory.moments.linear_model import LinearModel, coordinates
 from stemtheory.moments.maps import VARIABLES, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, apply, averages, constant_until
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, UsageError, own_errors, real, whole
+from stemtheory.runtime import Floats, UsageError, own_errors, real, several, truth, whole
 from stemtheory.schedules import Schedule, Theorem
 from stemtheory.simulator import (
     DEFAULT,
@@ -112,9 +112,8 @@ def moments(
         method, steps, model = run.method, run.steps, run.problem.load()
     base, sync = _base(entry), getattr(method, "sync", "literal")
     _feasible(steps, sizes.T)
-    times = sorted(
-        {sizes.T, *(t for t in (whole("record_at", t) for t in record_at) if t <= sizes.T)}
-    )
+    asked = (whole("record_at", t) for t in several("record_at", record_at))
+    times = sorted({sizes.T, *(t for t in asked if t <= sizes.T)})
     running, labels = np.zeros(len(times)), set()
     # coordinates of a quadratic do not meet: ||grad f||^2 is the sum over them, those alike once
     for line, x, copies in coordinates(model, start):
@@ -172,7 +171,9 @@ def stability(
     UsageError
         For bad input, or an eta without its a.
     """
-    entry = load_algorithm(algorithm)
+    if not isinstance(model, LinearModel):
+        raise UsageError(f"model is {model!r:.60}, but it must be a LinearModel: make one.")
+    entry, bounded = load_algorithm(algorithm), truth("bounded", bounded)
     base = _base(entry)
     b, I = real("b", b, minimum=1), whole("I", I)
     if (eta is None) != (a is None) and base == "stem":

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory.oracles.problem import Problem, ProblemEntry, refuse_no_problem
-from stemtheory.oracles.usual import USUAL
+from stemtheory.oracles.usual import MOST_NUMBERS, USUAL
 from stemtheory.runtime import UsageError, choice, own_errors, whole
-
-MOST_NUMBERS = 10**9  # K dim of a problem: 8 GB for each array of its state
 
 
 def names(folder: str, *, data: bool = False) -> list[str]:
@@ -39,7 +37,7 @@ def needs_data(name: str) -> bool:
     return bool(getattr(entry, "needs_data", False))
 
 
-def problem_entry(name: str) -> Any:
+def problem_entry(name: object) -> Any:
     """Return the entry that makes a problem: ``NAME(K, dim, **dials)``.
 
     Raises
@@ -48,7 +46,7 @@ def problem_entry(name: str) -> Any:
         For an unknown name, a ``package.module:NAME`` that cannot be imported, and one that is no
         entry.
     """
-    if ":" in name:
+    if isinstance(name, str) and ":" in name:
         entry = user_entry(name)
         refuse_no_entry(entry, name)
         return entry
@@ -94,7 +92,8 @@ def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: A
     """
     entry = problem_entry(name)
     dim = usual_dim(entry) if dim is None else whole("dim", dim)
-    if (numbers := whole("K", K) * (dim or 1)) > MOST_NUMBERS:
+    K = whole("K", K)
+    if (numbers := K * (dim or 1)) > MOST_NUMBERS:
         raise UsageError(
             f"K = {K} workers in dim = {dim or 1} are {numbers:.1e} numbers, but at most"
             f" {MOST_NUMBERS:.0e} are held: lower K or dim."

@@ -96,15 +96,13 @@ def resolve_dials(K: int, dim: int, **dials: Any) -> Dials:
     asked = AskedDials(**dials)
     K, dim = whole("K", K), whole("dim", dim)
     noise = choice("noise", asked.noise, NOISES)
-    _refuse_idle_waves(asked)
+    _refuse_idle_waves(asked, choice("heterogeneity", asked.heterogeneity, HETEROGENEITIES))
     sigma = real("sigma", asked.sigma, minimum=0)
     modulation = real("modulation", asked.modulation, positive=True)
     if modulation > 1:
         raise UsageError(f"modulation is {modulation:g}, but it must lie in (0, 1]: lower it.")
     spectrum = real("spectrum", asked.spectrum, minimum=1)
-    zeta, heterogeneity = resolve_zeta(
-        K, asked.zeta, choice("heterogeneity", asked.heterogeneity, HETEROGENEITIES)
-    )
+    zeta, heterogeneity = resolve_zeta(K, asked.zeta, asked.heterogeneity)
     push = HETEROGENEITIES[heterogeneity]
     wave = _optional("het_frequency", asked.het_frequency, positive=True)
     given = _Given(
@@ -289,18 +287,21 @@ def _refuse_flat_waves(
         )
 
 
-def _refuse_idle_waves(asked: AskedDials) -> None:
+def _refuse_idle_waves(asked: AskedDials, heterogeneity: str) -> None:
     """Refuse dials of waves that the chosen models do not have: they would change nothing."""
-    if asked.noise_frequency and not NOISES[asked.noise].waves:
+    if _optional("noise_frequency", asked.noise_frequency) and not NOISES[asked.noise].waves:
         raise UsageError(
             f"noise_frequency is {asked.noise_frequency}, but {asked.noise} noise has no wave:"
             " leave it out, or"
             f" choose {_either(m.name for m in NOISES.values() if m.waves)} noise."
         )
-    push = HETEROGENEITIES.get(asked.heterogeneity)  # an unknown one is refused with zeta
-    idle = {"het_frequency": asked.het_frequency, "het_phase": asked.het_phase}
+    push = HETEROGENEITIES[heterogeneity]
+    idle = {
+        "het_frequency": _optional("het_frequency", asked.het_frequency),
+        "het_phase": real("het_phase", asked.het_phase),
+    }
     for name, value in idle.items():
-        if value and push is not None and not push.waves:
+        if value and not push.waves:
             raise UsageError(
                 f"{name} is {value}, but heterogeneity {push.name} has no wave: leave it out,"
                 f" or choose {_either(m.name for m in HETEROGENEITIES.values() if m.waves)}."

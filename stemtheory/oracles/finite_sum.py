@@ -43,8 +43,8 @@ from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum_constants import declare, solve, square_at_zero, waves
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push, placed
 from stemtheory.oracles.problem import Constants, ProblemEntry, Witness
-from stemtheory.oracles.usual import USUAL
-from stemtheory.runtime import Backend, Floats, UsageError, choice, real, whole
+from stemtheory.oracles.usual import MOST_NUMBERS, USUAL
+from stemtheory.runtime import Backend, Floats, UsageError, choice, real, restore, state_of, whole
 
 SAMPLINGS = ("gaussian", "minibatch")
 STEP = 2e-5  # distance of the two points of the witness of L, in units of the smallest length
@@ -108,6 +108,14 @@ class FiniteSum:
     push: Push | None
     found: tuple[Witness, ...] = ()
     xp: Any = field(default=np, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields; no pickle takes a module."""
+        return state_of(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the fields."""
+        restore(self, state)
 
     separable = False
 
@@ -274,6 +282,11 @@ def _build(
         K, zeta, choice("heterogeneity", heterogeneity, HETEROGENEITIES)
     )
     Z, w = waves(L, zeta, dim, heterogeneity, het_frequency)
+    if points * dim > MOST_NUMBERS:
+        raise UsageError(
+            f"{points:.3g} points in dim = {dim} are {points * dim:.1e} numbers, but at most"
+            f" {MOST_NUMBERS:.0e} are held: lower points or dim."
+        )
     rows = model.data(points, dim, whole("data_seed", data_seed, 0))
     r, s, lower = solve(model, rows, alpha, L, sigma, Z)
     settings = {

@@ -14,9 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+
+from stemtheory.runtime import by_name
 
 
 def additive(x: Any, amplitude: Any) -> tuple[Any, ...]:
@@ -78,6 +80,14 @@ class NoiseModel:
     uniform: bool = True
     waves: bool = True
     linear: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by its name."""
+        return by_name(self, self.fields)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Return itself: nothing of it changes."""
+        return self
 
 
 ADDITIVE = NoiseModel(

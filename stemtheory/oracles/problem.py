@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
-from stemtheory.runtime import Backend, Floats, UsageError
+from stemtheory.runtime import Backend, Floats, UsageError, by_name
 
 Exactness = Literal["unbounded"] | bool
 
@@ -60,6 +60,14 @@ class ProblemEntry(ABC):
     @abstractmethod
     def __call__(self, K: int, dim: Any, **dials: Any) -> Any:
         """Return the problem with K workers in ``dim`` dimensions."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by its name, in the module of one of its functions."""
+        return by_name(self, *filter(callable, vars(self).values()))
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Return itself: nothing of it changes."""
+        return self
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,11 @@ def build(family: Family, K: int, dim: int, dials: Mapping[str, Any]) -> Separab
     refuse_unknown(family.name, dials, {*(f.name for f in fields(AskedDials)), *own})
     settings = resolve_dials(K, dim, **dials)
     spread = np.arange(dim) / max(dim - 1, 1)
-    values = {name: real(name, value) for name, value in own.items() if value is not None}
+    values = {
+        name: real(name, value)
+        for name, value in own.items()
+        if value is not None or family.own_dials[name] is not None
+    }
     # the largest curvature stands first: the witness of L lies along that coordinate
     c = family.weights(settings.curvature * settings.spectrum**-spread, values)
     # equal curvatures are one number, which a compiled kernel keeps in a register

@@ -23,3 +23,4 @@ class Usual:
 
 
 USUAL = Usual()
+MOST_NUMBERS = 10**9  # of one array, such as K dim of a state: 8 GB

@@ -23,7 +23,15 @@ from stemtheory._version import __version__
 from stemtheory.oracles import catalogue
 from stemtheory.report.figure_table import FigureTable
 from stemtheory.report.tables import Table
-from stemtheory.runtime import UsageError, choice, write_whole
+from stemtheory.runtime import (
+    MODES,
+    UsageError,
+    callback,
+    choice,
+    file_path,
+    several,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +40,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 
-MODES = ("quick", "default", "full")
 # What each format would otherwise stamp with the date or the drawing library's version.
 FORMATS: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -68,7 +75,7 @@ class Figure:
     view: Callable[[FigureTable], Table] | None = None
 
 
-def figure_entry(name: str) -> Figure:
+def figure_entry(name: object) -> Figure:
     """Return the figure entry called ``name``, or a user's own ``package.module:NAME``.
 
     Raises
@@ -77,7 +84,7 @@ def figure_entry(name: str) -> Figure:
         For an unknown name, or one that is no figure entry.
     """
     load_matplotlib()
-    if ":" in name:
+    if isinstance(name, str) and ":" in name:
         entry = catalogue.user_entry(name)
     else:
         choice("figure", name, catalogue.names("figures"))
@@ -109,16 +116,17 @@ def draw_figures(
         ``out`` cannot be written.
     """
     choice("mode", mode, MODES)
-    for kind in formats:
-        choice("format", kind, FORMATS)
-    entries = [figure_entry(name) for name in names]
+    formats = [choice("format", kind, FORMATS) for kind in several("formats", formats)]
+    entries = [figure_entry(name) for name in several("names", names)]
+    store = None if store is None else file_path("store", store)
+    callback("progress", progress)
     absent = [reason for reason in (entry.lacks(mode) for entry in entries) if reason]
     if absent:
         raise UsageError(absent[0])
     if store is not None and entries and not any(entry.sweep for entry in entries):
         named = ", ".join(entry.name for entry in entries)
         raise UsageError(f"store was given, but {named} is not drawn from a sweep: leave it out.")
-    folder = writable_folder(out)
+    folder = writable_folder(file_path("out", out))
     return [_draw_one(entry, mode, store, folder, formats, progress) for entry in entries]
 
 

@@ -10,10 +10,22 @@ from stemtheory.runtime.backend import (
     unavailable,
 )
 from stemtheory.runtime.blas import BLAS_THREADS, one_blas_thread
-from stemtheory.runtime.errors import UsageError, choice, mapping, real, truth, whole
+from stemtheory.runtime.copies import by_name, refuse_unpicklable, restore, state_of
+from stemtheory.runtime.errors import (
+    UsageError,
+    callback,
+    choice,
+    file_path,
+    mapping,
+    real,
+    several,
+    truth,
+    whole,
+)
 from stemtheory.runtime.files import part_file, try_file, write_file, write_whole
 from stemtheory.runtime.fingerprints import FINGERPRINT, code_of, data_of
 from stemtheory.runtime.jsontext import canonical, to_json
+from stemtheory.runtime.modes import MODES
 from stemtheory.runtime.npz import read_npz, refuse_misfits
 from stemtheory.runtime.philox import (
     MOST_ITERATIONS,

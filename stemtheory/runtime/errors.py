@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 LONGEST = 60  # characters of a value in a sentence
@@ -103,11 +105,54 @@ def mapping(name: str, value: object) -> dict[str, Any]:
     """
     if value is None:
         return {}
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return dict(value)
     raise UsageError(
         f"{name} is {_shown(value)}, but it must map names to values: write {{'name': value}}."
     )
+
+
+def several(name: str, value: object) -> tuple[Any, ...]:
+    """Return the items of a list, a tuple, a range or an array of one axis.
+
+    Raises
+    ------
+    UsageError
+        For anything else; text and mappings are no lists.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+        return tuple(value)
+    raise UsageError(f"{name} is {_shown(value)}, but it must be a list: write [a, b].")
+
+
+def file_path(name: str, value: object) -> Path:
+    """Return the path of a file or a folder.
+
+    Raises
+    ------
+    UsageError
+        For what is neither text nor a path, for empty text and for a zero byte in it.
+    """
+    if isinstance(value, str | os.PathLike) and str(value) and "\0" not in str(value):
+        return Path(value)
+    raise UsageError(
+        f"{name} is {_shown(value)}, but it must be the path of a file or a folder: give text or a"
+        " Path."
+    )
+
+
+def callback(name: str, value: object) -> None:
+    """Refuse what cannot be called.
+
+    Raises
+    ------
+    UsageError
+        With what was given.
+    """
+    if not callable(value):
+        raise UsageError(
+            f"{name} is {_shown(value)}, but it must be a function: give one, or leave it out."
+        )
 
 
 def _number(value: object) -> float | int | None:

@@ -76,7 +76,8 @@ def round_up(T: float, I: int) -> int:
 
 def check_nu(nu: float) -> float:
     """Return nu if it is a number in [0, 1]; refuse it otherwise."""
-    if real("nu", nu, minimum=0) > 1:
-        msg = f"nu is {nu:g}, but it must be in [0, 1]: give nu=1 or less."
+    number = real("nu", nu, minimum=0)
+    if number > 1:
+        msg = f"nu is {number:g}, but it must be in [0, 1]: give nu=1 or less."
         raise UsageError(msg)
-    return float(nu)
+    return number

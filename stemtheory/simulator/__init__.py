@@ -22,7 +22,16 @@ from stemtheory.simulator.hitting import (
     last_crossing,
     resampled_means,
 )
-from stemtheory.simulator.run import DTYPES, ENGINES, NOISE_SOURCES, Margin, Run, spelled, start_of
+from stemtheory.simulator.run import (
+    DTYPES,
+    ENGINES,
+    NOISE_SOURCES,
+    Asked,
+    Margin,
+    Run,
+    spelled,
+    start_of,
+)
 from stemtheory.simulator.simulation import simulate
 from stemtheory.simulator.sizes import Sizes, refuse_nu_beside, resolve_schedule, resolve_sizes
 from stemtheory.simulator.stepwise import Draw, Visit, gaussian_draw, walk

@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS, Algorithm, Entry, load_algorithm
-from stemtheory.oracles import USUAL, Problem, load_problem, problem_entry
-from stemtheory.runtime import UsageError, canonical, code_of, data_of, whole
+from stemtheory.oracles import USUAL, Problem, load_problem, problem_entry, refuse_no_problem
+from stemtheory.runtime import UsageError, canonical, code_of, data_of, refuse_unpicklable, whole
 
 Value = None | bool | int | float | str | tuple[float, ...]
 Pairs = tuple[tuple[str, Value], ...]
@@ -55,6 +55,13 @@ class Live:
     def __hash__(self) -> int:
         return id(self.thing)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        refuse_unpicklable(self.thing)
+        return Live, (self.thing,)
+
+    def __deepcopy__(self, memo: Any) -> Live:
+        return self  # a copy would be another object, and so another run
+
 
 @dataclass(frozen=True)
 class ProblemChoice:
@@ -89,6 +96,7 @@ class ProblemChoice:
             return _settled(
                 problem, workers, None if dim is None else whole("dim", dim), given, kinds
             )
+        refuse_no_problem(problem, problem)
         asked = {"K": K, "dim": dim, **dials}
         for name, value in asked.items():
             has = {"K": problem.K, "dim": problem.dim}.get(name)
@@ -188,8 +196,24 @@ class AlgorithmChoice:
         return self.entry.settle(dict(self.options))
 
     def make(self, L: float) -> Algorithm:
-        """Return the algorithm on a problem of smoothness L."""
-        return self.entry.make(dict(self.options), L)
+        """Return the algorithm on a problem of smoothness L.
+
+        Raises
+        ------
+        UsageError
+            For a user's own entry that makes none.
+        """
+        try:
+            return self.entry.make(dict(self.options), L)
+        except UsageError:
+            raise
+        except (Exception, SystemExit) as error:
+            if self.name in ALGORITHMS:
+                raise
+            raise UsageError(
+                f"{self.name} makes no algorithm ({type(error).__name__}: {error}): let build"
+                " return one from its options and L."
+            ) from error
 
     @cached_property
     def text(self) -> str:

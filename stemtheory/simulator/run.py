@@ -255,7 +255,7 @@ class Run:
                 whole("seed", plain["seed"], 0),
                 Numerics(**plain["numerics"]),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise UsageError(
                 f"the run is not readable ({type(error).__name__}: {error}): give what to_json of a"
                 " run returned."

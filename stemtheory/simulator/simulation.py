@@ -14,7 +14,16 @@ import numpy as np
 from stemtheory._version import __version__
 from stemtheory.algorithms import Counts, Entry
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Backend, Floats, Ints, UsageError, resolve, whole
+from stemtheory.runtime import (
+    Backend,
+    Floats,
+    Ints,
+    UsageError,
+    file_path,
+    resolve,
+    several,
+    whole,
+)
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
 from stemtheory.simulator.fused import choose, run_fused, say_slower
@@ -119,10 +128,11 @@ def simulate(
         backend=None if isinstance(backend, Backend) else backend, per_sample=per_sample,
         noise_source=noise_source,
     )  # fmt: skip
+    refuse_the_endless(run)
     times = record_times(run.sizes.T, record_every, record_at)
     plan = Plan.of(run, own_backend or resolve(run.numerics.backend), times)
     threads = None if threads is None else whole("threads", threads)
-    refuse_the_endless(run)
+    checkpoint = None if checkpoint is None else file_path("checkpoint", checkpoint)
     asked = run.numerics.engine
     taken = choose(asked, plan, run.replicates, run.numerics.noise_source)
     if taken == "fused":
@@ -189,7 +199,7 @@ def refuse_the_endless(run: Run) -> None:
 def record_times(T: int, every: int, at: Sequence[int]) -> Ints:
     """Return the iterations at which something is kept: every so many, the given ones, and T."""
     every = whole("record_every", every, 0)
-    times = {T, *(whole("record_at", t) for t in at)}
+    times = {T, *(whole("record_at", t) for t in several("record_at", at))}
     if every:
         times.update(range(every, T + 1, every))
     return np.array(sorted(t for t in times if t <= T), dtype=np.int64)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stemtheory.algorithms import Entry, Facts, load_algorithm
-from stemtheory.runtime import UsageError, mapping, real, whole
-from stemtheory.schedules import Schedule, check_options, make_schedule, round_up
+from stemtheory.runtime import UsageError, choice, mapping, real, whole
+from stemtheory.schedules import SCHEDULES, Schedule, check_options, make_schedule, round_up
 from stemtheory.simulator.choices import DEFAULT
 
 
@@ -97,7 +97,7 @@ def resolve_schedule(
     UsageError
         For an unknown schedule, or options that it or the algorithm does not have.
     """
-    entry = load_algorithm(algorithm)
+    entry, name = load_algorithm(algorithm), choice("schedule", name, SCHEDULES)
     facts = Facts(sizes.T, sizes.K, sizes.b, sizes.I, L, sigma)
     own, given = entry.settle(algorithm_options), mapping("schedule_options", options)
     if name == "theorem" and entry.theory is not None and not given:

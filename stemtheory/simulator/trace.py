@@ -19,6 +19,7 @@ from stemtheory.runtime import (
     Floats,
     Ints,
     UsageError,
+    file_path,
     notebook,
     read_npz,
     refuse_misfits,
@@ -200,7 +201,7 @@ class Trace:
 
     def save(self, path: str | Path) -> Path:
         """Write the trace as one npz file (no pickle), whole or not at all; return its path."""
-        path = Path(path)
+        path = file_path("path", path)
         target = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         text = {
@@ -221,7 +222,8 @@ class Trace:
         UsageError
             If the file is missing or is not a trace.
         """
-        found = read_npz(Path(path), _TODO)
+        path = file_path("path", path)
+        found = read_npz(path, _TODO)
         if "text" not in found:
             raise UsageError(f"{path} holds other arrays: {_TODO}.")
         try:
@@ -239,7 +241,7 @@ class Trace:
         like: dict[str, Any] = dict.fromkeys(_ARRAYS, per_replicate)
         like |= {"series": table, "running": table}
         like |= {"times": np.int64(table[:, 0]), "diverged_at": np.int64(per_replicate)}
-        refuse_misfits(Path(path), found, like, _TODO)
+        refuse_misfits(path, found, like, _TODO)
         return Trace(run, circumstances, counts, **found)
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds.advise.offers import advise
-from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, UsageError, Verdict, whole
-from stemtheory.simulator import Trace, hitting_time, simulate
+from stemtheory.oracles import Problem, refuse_no_problem
+from stemtheory.runtime import Floats, UsageError, Verdict, callback, whole
+from stemtheory.simulator import Trace, hitting_time, simulate, start_of
 
 MOST_WORK = 2 * 10**9
 """Longest run tried, T (R K dim + OVERHEAD) in worker-coordinate-steps: about half a minute."""
@@ -48,12 +48,14 @@ def advise_on(
     UsageError
         As ``advise``; also where the noise of the problem has no bound.
     """
+    refuse_no_problem(problem, problem)
+    callback("progress", progress)
     if getattr(problem, "estimated", False):
         raise UsageError(
             f"L, sigma and zeta of {problem.name} are estimates from below, so that no bound"
             " promises anything: choose a problem whose constants are known."
         )
-    at = np.broadcast_to(np.asarray(x1, dtype=float), (problem.dim,))
+    at = np.broadcast_to(start_of(x1, problem.dim), (problem.dim,))
     found = problem.constants(at)
     if not math.isfinite(found.sigma):
         raise UsageError(

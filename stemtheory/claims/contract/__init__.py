@@ -24,7 +24,7 @@ from stemtheory.claims.contract.rows import FULL, QUICK, ContractRow, records, t
 from stemtheory.claims.contract.statistics import oracle_rows
 from stemtheory.claims.contract.use import use_rows
 from stemtheory.oracles import Problem, load_problem, make_problem, usual_dim
-from stemtheory.runtime import UsageError, Verdict, generator
+from stemtheory.runtime import UsageError, Verdict, generator, truth, whole
 
 
 def check_problem(
@@ -69,8 +69,8 @@ def check_problem(
     else:
         own_dim = usual_dim(problem) if dim is None else dim
         made = make_problem(problem, problem, K, own_dim, **dials)
-    effort = QUICK if quick else FULL
-    rng = generator(seed)
+    effort = QUICK if truth("quick", quick) else FULL
+    rng = generator(whole("seed", seed, 0))
     if getattr(made, "estimated", False):  # real data: its constants are estimates
         return list(estimated_rows(made, rng))
     rows = [
@@ -88,7 +88,7 @@ def _rows(part: str, work: Callable[[], Iterable[ContractRow]]) -> list[Contract
         return list(work())
     except UsageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         note = f"it raised {type(error).__name__}: {error}"
         return [ContractRow(f"{part} can be checked", True, None, None, Verdict.VIOLATED, note)]
 

@@ -76,6 +76,7 @@ def _one_option(entry: Entry, name: str, default: Any) -> str:
     for value in ODD_VALUES:
         shown = "any object" if value is ANYTHING else repr(value)
         try:
+            entry.options[name].check(name, value)
             settled = entry.settle({name: value})
         except UsageError:
             continue
@@ -113,5 +114,5 @@ def _row(tried: Tried, name: str, check: Callable[[Tried], str], note: str) -> C
         return ContractRow(name, True, None, None, Verdict.INAPPLICABLE, tried.entry.apart)
     try:
         return faultless(name, check(tried), note)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return faultless(name, f"it raised {type(error).__name__}: {error}", note)

@@ -26,9 +26,8 @@ from stemtheory.algorithms import load_algorithm
 from stemtheory.experiment.design.grids import KINDS, SweepGrid, spread
 from stemtheory.experiment.design.toml_lines import Document, Place, parse
 from stemtheory.oracles import catalogue
-from stemtheory.runtime import UsageError, choice, truth
+from stemtheory.runtime import MODES, UsageError, choice, truth
 
-MODES = ("quick", "default", "full")
 TABLES = ("summary", "settings", "algorithms", "grids", "fits")
 GROUPS = ("dials", "schedule_options", "algorithm_options")
 MOST_POINTS = 1_000_000  # of a sweep: to list them takes half a minute before anything runs

@@ -37,10 +37,12 @@ class Serial(Executor):
         return future
 
 
-def kind_of(kind: str, jobs: int, dask: str | None) -> str:
+def kind_of(kind: str, jobs: int, dask: object) -> str:
     """Return the kind of executor that was asked for; ``auto`` is one in which any cell may die."""
     choice("executor", kind, KINDS)
     whole("jobs", jobs)
+    if not isinstance(dask, str | None):
+        raise UsageError(f"dask is {dask!r:.60}, but it must be an address in quotes, or 'local'.")
     if dask is not None and kind not in ("auto", "dask"):
         raise UsageError(f"dask was given together with executor {kind}: give one of them.")
     if kind == "auto":

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stemtheory import UsageError, check_algorithm
+from stemtheory import UsageError, check_algorithm, simulate
 from stemtheory.algorithms import ALGORITHMS, Entry, Option, is_algorithm, spread
 from stemtheory.algorithms.costs import Costs
 from stemtheory.claims import passed
@@ -222,6 +222,24 @@ def test_what_is_built_must_be_an_algorithm() -> None:
     for wrong in (entry(build=None), entry(lambda: 7)):
         with pytest.raises(UsageError, match=r"makes no algorithm, .* lacks costs, init"):
             wrong.make()
+
+
+def test_a_build_that_fails_is_one_sentence() -> None:
+    for error in (KeyError("nope"), SystemExit(0)):
+
+        def build(error: BaseException = error) -> Any:
+            raise error
+
+        wrong = entry(build)
+        with pytest.raises(UsageError, match=r"mutant makes no algorithm \((KeyError|SystemExit)"):
+            simulate("cosine", wrong, T=8)
+        assert set(failing(wrong)) == CHECKS.keys() - {"options"}
+
+
+def test_a_check_that_fails_in_its_own_way_is_one_sentence() -> None:
+    wrong = MUTANTS["an option that raises"][0]
+    with pytest.raises(UsageError, match="eta_g is 'abc', which mutant does not take"):
+        simulate("cosine", wrong, T=8, algorithm_options={"eta_g": "abc"})
 
 
 # -- the command
