@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def problem_entry(name: object) -> Any:
     """
     if isinstance(name, str) and ":" in name:
         entry = user_entry(name)
-        refuse_no_entry(entry, name)
+        refuse_no_entry(entry, name, _has)
         return entry
     choice("problem", name, names("problems", data=True))
     return importlib.import_module(f"stemtheory.problems.{name}").ENTRY
@@ -137,8 +138,10 @@ def make_problem(entry: Any, name: object, K: int, dim: int | None, **dials: Any
     return problem
 
 
-def refuse_no_entry(thing: object, name: object) -> None:
-    """Refuse what is neither an entry nor a problem, before any code of its own has run.
+def refuse_no_entry(
+    thing: object, name: object, has: Callable[[object, str], bool] = hasattr
+) -> None:
+    """Refuse what is neither an entry nor a problem; with ``_has`` before any code of it has run.
 
     Raises
     ------
@@ -152,7 +155,7 @@ def refuse_no_entry(thing: object, name: object) -> None:
             f"{name!s:.60} is a {type(thing).__name__}, but only what says that it makes problems"
             " is called: write NAME = ProblemMaker(...) around it, of stemtheory.oracles."
         )
-    refuse_no_problem(thing, name, _has)
+    refuse_no_problem(thing, name, has)
 
 
 def _has(thing: object, member: str) -> bool:

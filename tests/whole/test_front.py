@@ -14,7 +14,7 @@ FUNCTIONS = [n for n in stemtheory.__all__ if inspect.isfunction(getattr(stemthe
 TYPES = ["Run", "Trace"]
 EXPOSED = {
     *("simulate", "moments", "bounds", "load_problem", "load_algorithm", "verify", "explain"),
-    *("advise", "check_problem", "run_sweep", "Run", "Trace", "UsageError"),
+    *("advise", "check_algorithm", "check_problem", "run_sweep", "Run", "Trace", "UsageError"),
 }
 
 
