@@ -26,7 +26,7 @@ from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
 from stemtheory.claims.checking import subjects
 from stemtheory.claims.ledger import one
-from stemtheory.runtime import UsageError, choice, real
+from stemtheory.runtime import UsageError, choice, one_blas_thread, real
 
 HUNTED = ("pathwise", "conditional")
 PROBLEMS = ("quadratic", "cosine", "geman_mcclure")
@@ -85,6 +85,7 @@ def like(template: Case, case: Case) -> Case:
     )
 
 
+@one_blas_thread()
 def hunt(
     name: str,
     *,

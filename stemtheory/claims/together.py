@@ -8,11 +8,14 @@ that it has recorded, so that claims about the same run share it.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from itertools import starmap
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from typing import Any
 
 from stemtheory.claims.base import Claim
@@ -128,9 +131,23 @@ def _effort(claim: Claim) -> int:
     return {"expectation": 2, "rate": 2, "conditional": 1, "pathwise": 1}.get(claim.kind, 0)
 
 
+def _begin() -> None:
+    """Prepare a worker: it finishes what it is at, but never outlives the process that asked."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to every process
+    parent = parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    wait([parent])
+    os._exit(1)
+
+
 def _side_by_side(orders: Sequence[tuple[Any, ...]], workers: int) -> Iterator[Outcome]:
     # spawn: the same on every system, and no thread is copied in the middle of its work
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin) as pool:
         futures = [pool.submit(answer, *order) for order in orders]
         try:
             for future in as_completed(futures):

@@ -10,7 +10,7 @@ from typing import Any
 
 from stemtheory.oracles.problem import Problem
 from stemtheory.oracles.usual import USUAL
-from stemtheory.runtime import UsageError, choice, own_errors, whole
+from stemtheory.runtime import UsageError, choice, one_blas_thread, own_errors, whole
 
 MOST_NUMBERS = 10**9  # K dim of a problem: 8 GB for each array of its state
 
@@ -53,6 +53,7 @@ def problem_entry(name: str) -> Any:
 
 
 @own_errors
+@one_blas_thread()
 def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: Any) -> Problem:
     """Return the problem called ``name`` with K workers in ``dim`` dimensions (8 unless given).
 

@@ -14,7 +14,7 @@ import numpy as np
 from stemtheory._version import __version__
 from stemtheory.algorithms import Counts, Entry
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Backend, Floats, Ints, UsageError, resolve, whole
+from stemtheory.runtime import Backend, Floats, Ints, UsageError, one_blas_thread, resolve, whole
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
 from stemtheory.simulator.fused import choose, run_fused, say_slower
@@ -25,6 +25,7 @@ from stemtheory.simulator.trace import Circumstances, Trace
 MOST_WORK = 10**16  # worker-coordinate-steps T R K dim: more than a year at 4 ns each
 
 
+@one_blas_thread()
 def simulate(
     problem: str | Problem | Run,
     algorithm: str | Entry = "stem",

@@ -17,7 +17,7 @@ import numpy as np
 
 from stemtheory.bounds.advise.offers import advise
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, UsageError, Verdict, whole
+from stemtheory.runtime import Floats, UsageError, Verdict, one_blas_thread, whole
 from stemtheory.simulator import Trace, hitting_time, simulate
 
 MOST_WORK = 2 * 10**9
@@ -26,6 +26,7 @@ OVERHEAD = 2000  # what a step costs whatever its size
 POINTS = 400  # of a record
 
 
+@one_blas_thread()
 def advise_on(
     problem: Problem,
     epsilon: object,
