@@ -8,13 +8,13 @@ no pyplot state is touched, so no display is looked for and nothing stays open.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from stemtheory._version import __version__
 from stemtheory.oracles import catalogue
 from stemtheory.report.figure_table import FigureTable
 from stemtheory.report.tables import Table
-from stemtheory.runtime import UsageError, choice, write_whole
+from stemtheory.runtime import UsageError, choice, part, uncounted, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +119,11 @@ def draw_figures(
         named = ", ".join(entry.name for entry in entries)
         raise UsageError(f"store was given, but {named} is not drawn from a sweep: leave it out.")
     folder = writable_folder(out)
-    return [_draw_one(entry, mode, store, folder, formats, progress) for entry in entries]
+    drawn = []
+    for i, entry in enumerate(entries):
+        with part(i / len(entries), (i + 1) / len(entries)):
+            drawn.append(_draw_one(entry, mode, store, folder, formats, progress))
+    return drawn
 
 
 def render(draw: Callable[[Canvas], None], size: tuple[float, float], kind: str) -> bytes:
@@ -151,11 +155,11 @@ def load_matplotlib() -> None:
 
     if asked is not None:
         os.environ["MPLBACKEND"] = asked
-        with suppress(ValueError):
+        with contextlib.suppress(ValueError):
             mpl.rcParams["backend"] = asked
 
 
-@contextmanager
+@contextlib.contextmanager
 def house_style() -> Iterator[None]:
     """Apply the one style sheet, whatever the user's own settings are, and take it back."""
     load_matplotlib()
@@ -206,7 +210,9 @@ def _draw_one(
 ) -> dict[str, Any]:
     own = store if entry.sweep else None
     progress(f"figure {entry.name}: {f'reading {own}' if own else 'computing'}")
-    table = entry.table(mode, own, progress)
+    # a sweep knows how much there is of it; a figure that runs this and that does not
+    with contextlib.nullcontext() if entry.sweep else uncounted():
+        table = entry.table(mode, own, progress)
     progress(f"figure {entry.name}: drawing")
     caption = full_caption(entry, table, mode, store)
     texts = {"csv": table.csv()}

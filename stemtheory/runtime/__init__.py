@@ -23,6 +23,7 @@ from stemtheory.runtime.philox import (
     WEYL,
     PhiloxStream,
 )
-from stemtheory.runtime.signals import Stop
+from stemtheory.runtime.progress import Listener, counter, heard_by, listener, part, uncounted
+from stemtheory.runtime.signals import WAITING, Stop, say_waiting
 from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks, generator
 from stemtheory.runtime.verdict import DECIDING, Verdict, combine

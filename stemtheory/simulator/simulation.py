@@ -6,6 +6,7 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,16 @@ import numpy as np
 from stemtheory._version import __version__
 from stemtheory.algorithms import Counts, Entry
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Backend, Floats, Ints, UsageError, one_blas_thread, resolve, whole
+from stemtheory.runtime import (
+    Backend,
+    Floats,
+    Ints,
+    UsageError,
+    counter,
+    one_blas_thread,
+    resolve,
+    whole,
+)
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
 from stemtheory.simulator.fused import choose, run_fused, say_slower
@@ -121,7 +131,10 @@ def simulate(
         noise_source=noise_source,
     )  # fmt: skip
     times = record_times(run.sizes.T, record_every, record_at)
-    plan = Plan.of(run, own_backend or resolve(run.numerics.backend), times)
+    plan = replace(
+        Plan.of(run, own_backend or resolve(run.numerics.backend), times),
+        advanced=counter(float(run.sizes.T) * run.replicates),
+    )
     threads = None if threads is None else whole("threads", threads)
     refuse_the_endless(run)
     asked = run.numerics.engine

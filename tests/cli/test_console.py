@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from stemtheory.cli import console
+from stemtheory.runtime import WAITING
 
 ROOT = Path(__file__).parents[2]
 COMMAND = f"{sys.executable} -m stemtheory"
@@ -167,7 +168,7 @@ def test_a_first_signal_says_what_is_waited_for_and_a_second_ends_it() -> None:
         assert child.stderr is not None
         child.stdout.readline()
         child.send_signal(signal.SIGINT)
-        assert child.stderr.readline() == f"{console.WAITING}\n"
+        assert child.stderr.readline() == f"{WAITING}\n"
         time.sleep(0.5)
         assert child.poll() is None
         child.send_signal(signal.SIGINT)
