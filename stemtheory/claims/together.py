@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -30,7 +31,7 @@ from stemtheory.claims.checking import (
 )
 from stemtheory.claims.ledger import select
 from stemtheory.claims.sides import PlotPoint, Sample
-from stemtheory.runtime import counter, uncounted
+from stemtheory.runtime import counter, is_out_of_handles, uncounted
 
 ALONE = 12  # claims that are sooner done than a second process is started
 # Fitted to the quick panel; what is shown of the time that is left scales them by the time so far.
@@ -122,7 +123,8 @@ def outcomes(
         workers = 1
     done: dict[str, Outcome] = {}
     worked = counter(sum(efforts.values()))
-    for outcome in starmap(answer, waiting) if workers == 1 else _side_by_side(waiting, workers):
+    pool = None if workers == 1 else _pool(workers)
+    for outcome in starmap(answer, waiting) if pool is None else _side_by_side(waiting, pool):
         done[outcome.name] = outcome
         worked(efforts[outcome.name])
         progress(f"{len(done)}/{len(chosen)} {outcome.name}")
@@ -168,10 +170,26 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _side_by_side(orders: Sequence[tuple[Any, ...]], workers: int) -> Iterator[Outcome]:
+def _pool(workers: int) -> ProcessPoolExecutor | None:
+    """Return processes for claims, None where the system has no semaphores for them."""
     # spawn: the same on every system, and no thread is copied in the middle of its work
     context = get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin) as pool:
+    try:
+        return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin)
+    except (OSError, ImportError, NotImplementedError) as error:
+        if is_out_of_handles(error):
+            raise
+        sys.stderr.write(
+            f"stemtheory: one process checks all claims, since the system lends no semaphores"
+            f" ({error}; they live in /dev/shm)\n"
+        )
+        return None
+
+
+def _side_by_side(
+    orders: Sequence[tuple[Any, ...]], pool: ProcessPoolExecutor
+) -> Iterator[Outcome]:
+    with pool:
         # A terminal sends SIGINT to every process, also to one that is still starting: workers
         # inherit that it waits.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

@@ -219,7 +219,10 @@ def reproduce(
     out: o.OutFolder = Path("out"),
     json: o.Json = False,
 ) -> int:
-    """Check every claim, run every sweep, draw every figure, and write one report."""
+    """Check every claim, run every sweep, draw every figure, and write one report.
+
+    There are two sizes: --quick, which is also what runs without a flag, and --full.
+    """
     from stemtheory.experiment import StoreError, SweepStopped
     from stemtheory.report import reproduction as report
 

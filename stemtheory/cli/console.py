@@ -23,7 +23,7 @@ from stemtheory.cli.streams import (
     take_any_stream,
     write,
 )
-from stemtheory.runtime import UsageError, say_waiting, to_json
+from stemtheory.runtime import UsageError, is_out_of_handles, say_waiting, to_json
 
 WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
 LARGEST_WIDTH = 10_000  # of a terminal: to ask how wide a table must be, not how wide it may be
@@ -113,6 +113,8 @@ def guarded(work: Callable[[], object], as_json: bool = False, last: bool = Fals
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own, whichever package it comes from
             return complain(usage_sentence(error), 2)
+        if is_out_of_handles(error):
+            return complain("too many files are open: raise ulimit -n, or lower --jobs.", 1)
         if os.environ.get("STEMTHEORY_DEBUG"):
             raise
         text = (

@@ -62,7 +62,7 @@ def sweep(
         console.note(f"jobs {jobs}: {MOST_JOBS} are run at a time, four for each core")
     try:
         with waiting() as told:
-            told("measuring cells" if dry_run else "making the plan")
+            told("measuring cells" if dry_run else "running cells")
             found = run_sweep(
                 name,
                 mode=o.mode(quick, full),

@@ -23,7 +23,14 @@ from stemtheory._version import __version__
 from stemtheory.oracles import catalogue
 from stemtheory.report.figure_table import FigureTable
 from stemtheory.report.tables import Table
-from stemtheory.runtime import UsageError, choice, part, uncounted, write_whole
+from stemtheory.runtime import (
+    UsageError,
+    choice,
+    is_out_of_handles,
+    part,
+    uncounted,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,6 +201,8 @@ def writable_folder(path: Path) -> Path:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
+        if is_out_of_handles(error):
+            raise
         raise UsageError(
             f"{path} cannot be written ({error.strerror or error}): choose another folder."
         ) from error
