@@ -45,8 +45,8 @@ test-newest: ## run the core of the tests on the newest Python that is here
 	$(MAKE) test VENV=$(VENV)-newest PYTHON='$(PYTHON) python3.14 python3.13' \
 	  ARGS='-m "not slow and not browser" $(CORE) $(ARGS)'
 
-reproduce: $(RUN) ## check every claim, draw every figure, write the report (ARGS=--full)
-	$(VENV)/bin/stemtheory reproduce $(ARGS)
+reproduce: $(RUN) ## check every claim, draw every figure, write the quick report (ARGS=--full: all of it)
+	$(VENV)/bin/stemtheory reproduce $(or $(ARGS),--quick)
 
 lint: $(STAMPS)/dev ## ruff: rules and format; import-linter: who may import whom
 	$(PY) -m ruff check .

@@ -22,7 +22,7 @@ from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.checking import opened, subjects
 from stemtheory.claims.judge import RELATIVE, instances
 from stemtheory.claims.ledger import claims, one
-from stemtheory.runtime import UsageError, Verdict, file_path, truth, write_whole
+from stemtheory.runtime import UsageError, Verdict, file_path, one_blas_thread, truth, write_whole
 
 SHIPPED = FilePath(__file__).with_name("cases")
 SAME = 1e-9  # how well a replay must meet the stored sides, relative to the larger of the two
@@ -197,6 +197,7 @@ def locate(target: str) -> list[FilePath]:
     )
 
 
+@one_blas_thread()
 def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
     """Return both sides of a case file, stored and computed again, and whether it is violated.
 

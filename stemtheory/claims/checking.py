@@ -11,7 +11,7 @@ from stemtheory.claims.base import Case, Claim, Comparison, Finding, Mutant
 from stemtheory.claims.evidence.fedavg_path import recorded
 from stemtheory.claims.judge import judge
 from stemtheory.claims.panel import grid, path_cases
-from stemtheory.runtime import Verdict, combine, notebook
+from stemtheory.runtime import Verdict, combine, notebook, one_blas_thread
 
 Watch = Callable[[Claim, Comparison, str], None]
 Cells = list[tuple[Finding, Any]]  # each with the case, or what else the claim was put to
@@ -60,6 +60,7 @@ def check(
     return ledger_rows(claim, judged(claim, level, seed, watch))
 
 
+@one_blas_thread()
 def judged(
     claim: Claim, level: str = "quick", seed: int = 0, watch: Watch | None = None
 ) -> dict[str, Cells]:
@@ -167,6 +168,7 @@ class Rejection:
     rejected: bool
 
 
+@one_blas_thread()
 def try_mutants(
     claim: Claim, level: str = "quick", seed: int = 0, honest: Mapping[str, Cells] | None = None
 ) -> list[Rejection]:

@@ -26,7 +26,7 @@ from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
 from stemtheory.claims.checking import subjects
 from stemtheory.claims.ledger import one
-from stemtheory.runtime import UsageError, callback, choice, file_path, real, whole
+from stemtheory.runtime import UsageError, callback, choice, file_path, one_blas_thread, real, whole
 
 HUNTED = ("pathwise", "conditional")
 PROBLEMS = ("quadratic", "cosine", "geman_mcclure")
@@ -85,6 +85,7 @@ def like(template: Case, case: Case) -> Case:
     )
 
 
+@one_blas_thread()
 def hunt(
     name: str,
     *,

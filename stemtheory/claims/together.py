@@ -8,20 +8,44 @@ that it has recorded, so that claims about the same run share it.
 from __future__ import annotations
 
 import os
+import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from itertools import starmap
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from typing import Any
 
-from stemtheory.claims.base import Claim
-from stemtheory.claims.checking import Ledger, assemble, judged, ledger_rows, row_json, try_mutants
+from stemtheory.claims.base import Case, Claim
+from stemtheory.claims.checking import (
+    Ledger,
+    assemble,
+    judged,
+    ledger_rows,
+    row_json,
+    subjects,
+    try_mutants,
+)
 from stemtheory.claims.ledger import select
 from stemtheory.claims.sides import PlotPoint, Sample
-from stemtheory.runtime import MODES, callback, choice, truth, whole
+from stemtheory.runtime import (
+    MODES,
+    callback,
+    choice,
+    counter,
+    is_out_of_handles,
+    truth,
+    uncounted,
+    whole,
+)
 
 ALONE = 12  # claims that are sooner done than a second process is started
+# Fitted to the quick panel; what is shown of the time that is left scales them by the time so far.
+PER_CLAIM, PER_FORMULA, PER_STEP, PER_ELEMENT = 0.01, 0.003, 45e-6, 25e-9
+LONGEST = 10**7  # iterations of a case that is run, and not evaluated in closed form
 Progress = Callable[[str], None]
 
 
@@ -103,14 +127,18 @@ def outcomes(
     jobs = None if jobs is None else whole("jobs", jobs)
     callback("progress", progress)
     orders = {c.id: (tuple(patterns), c.id, level, seed, mutants) for c in chosen}
-    waiting = [orders[c.id] for c in sorted(chosen, key=_effort, reverse=True)]
+    efforts = {c.id: effort(c, level) for c in chosen}
+    waiting = sorted(orders.values(), key=lambda order: -efforts[order[1]])
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     workers = min(jobs or cores or 1, len(chosen))
     if jobs is None and len(chosen) < ALONE and level == "quick":
         workers = 1
     done: dict[str, Outcome] = {}
-    for outcome in starmap(answer, waiting) if workers == 1 else _side_by_side(waiting, workers):
+    worked = counter(sum(efforts.values()))
+    pool = None if workers == 1 else _pool(workers)
+    for outcome in starmap(answer, waiting) if pool is None else _side_by_side(waiting, pool):
         done[outcome.name] = outcome
+        worked(efforts[outcome.name])
         progress(f"{len(done)}/{len(chosen)} {outcome.name}")
     return [done[name] for name in orders]
 
@@ -121,21 +149,66 @@ def answer(patterns: Sequence[str], name: str, level: str, seed: int, mutants: b
     The claim comes by its name, since a claim holds functions, which no other process can be given.
     """
     claim, sample = next(c for c in select(patterns) if c.id == name), Sample()
-    cells = judged(claim, level, seed, sample.watch)
-    found = [row_json(row) for row in ledger_rows(claim, cells)]
-    tried = [asdict(m) for m in (try_mutants(claim, level, seed, cells) if mutants else ())]
+    with uncounted():
+        cells = judged(claim, level, seed, sample.watch)
+        found = [row_json(row) for row in ledger_rows(claim, cells)]
+        tried = [asdict(m) for m in (try_mutants(claim, level, seed, cells) if mutants else ())]
     return Outcome(name, found, tried, sample.thinned(), sample.below, sample.total)
 
 
-def _effort(claim: Claim) -> int:
-    """Claims that simulate for themselves take longest; the order changes nothing but the time."""
-    return {"expectation": 2, "rate": 2, "conditional": 1, "pathwise": 1}.get(claim.kind, 0)
+def effort(claim: Claim, level: str) -> float:
+    """Return the predicted seconds of a claim on a machine of speed 1: its runs take the time."""
+    if claim.compare is None:
+        return PER_CLAIM
+    panels = (subjects(claim, reading, level) for reading in claim.readings)
+    return PER_CLAIM + sum(_seconds(subject) for panel in panels for subject in panel)
 
 
-def _side_by_side(orders: Sequence[tuple[Any, ...]], workers: int) -> Iterator[Outcome]:
+def _seconds(subject: Any) -> float:
+    if not isinstance(subject, Case) or subject.T > LONGEST:  # nothing is run
+        return PER_FORMULA
+    return subject.T * (PER_STEP + PER_ELEMENT * subject.replicates * subject.K * subject.dim)
+
+
+def _begin() -> None:
+    """Let a worker end with the process that asked, also when that is killed."""
+    parent = parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    wait([parent])
+    os._exit(1)
+
+
+def _pool(workers: int) -> ProcessPoolExecutor | None:
+    """Return processes for claims, None where the system has no semaphores for them."""
     # spawn: the same on every system, and no thread is copied in the middle of its work
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(answer, *order) for order in orders]
+    context = get_context("spawn")
+    try:
+        return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin)
+    except (OSError, ImportError, NotImplementedError) as error:
+        if is_out_of_handles(error):
+            raise
+        sys.stderr.write(
+            f"stemtheory: one process checks all claims, since the system lends no semaphores"
+            f" ({error}; they live in /dev/shm)\n"
+        )
+        return None
+
+
+def _side_by_side(
+    orders: Sequence[tuple[Any, ...]], pool: ProcessPoolExecutor
+) -> Iterator[Outcome]:
+    with pool:
+        # A terminal sends SIGINT to every process, also to one that is still starting: workers
+        # inherit that it waits.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            futures = [pool.submit(answer, *order) for order in orders]
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         try:
             for future in as_completed(futures):
                 yield future.result()

@@ -10,6 +10,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
+from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, whole
 
 _PROBLEM = "also run every offer on it: a name, or package.module:NAME of your own"
@@ -73,7 +74,8 @@ def advise(
             raise UsageError("--gap was given, but a problem has its own: leave --gap out.")
         made = o.problem(problem, workers, dim, set_, constants | dials)
         runs = o.given(x1=o.start_point(x1), seed=seed, replicates=replicates)
-        document = advise_on(made, epsilon, **costs, **runs, progress=console.note)
+        with waiting(lines=True) as told:
+            document = advise_on(made, epsilon, **costs, **runs, progress=told)
     document["files"] = [str(_draw(document, path)) for path in files]
     console.emit(document, json, lambda: show(document))
     return 0

@@ -15,6 +15,7 @@ from stemtheory.cli import claims as cli_claims
 from stemtheory.cli import console, display
 from stemtheory.cli import options as o
 from stemtheory.cli import sweeps as cli_sweeps
+from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import whole
 from stemtheory.simulator import DEFAULT
 
@@ -162,13 +163,15 @@ def run(
         backend=backend, engine=engine, dtype=dtype,
     )  # fmt: skip
     files = trace_files.targets(out, plot)
-    trace = simulate(
-        asked,
-        record_every=whole("record_every", 0 if record_every is None else record_every, 0),
-        record_at=trace_files.plot_times(asked.sizes.T_requested)
-        if files and record_every is None
-        else (),
-    )
+    with waiting() as told:
+        told(f"running {asked.sizes.T:g} iterations")
+        trace = simulate(
+            asked,
+            record_every=whole("record_every", 0 if record_every is None else record_every, 0),
+            record_at=trace_files.plot_times(asked.sizes.T_requested)
+            if files and record_every is None
+            else (),
+        )
     found = trace.bounds()
     written = [str(trace_files.write(trace, found, path)) for path in files]
     document = {**run_document(trace, found), "files": written}
@@ -194,14 +197,15 @@ def figure(
     from stemtheory.report import draw_figures
 
     try:
-        drawn = draw_figures(
-            o.figure_names(names),
-            mode=o.mode(quick, full),
-            store=store,
-            out=out,
-            formats=o.format_names(formats),
-            progress=console.note,
-        )
+        with waiting(lines=True) as told:
+            drawn = draw_figures(
+                o.figure_names(names),
+                mode=o.mode(quick, full),
+                store=store,
+                out=out,
+                formats=o.format_names(formats),
+                progress=told,
+            )
     except StoreError as error:
         return console.complain(str(error), 1)
     console.emit({"figures": drawn}, json, lambda: display.show_figures(drawn))
@@ -215,12 +219,16 @@ def reproduce(
     out: o.OutFolder = Path("out"),
     json: o.Json = False,
 ) -> int:
-    """Check every claim, run every sweep, draw every figure, and write one report."""
+    """Check every claim, run every sweep, draw every figure, and write one report.
+
+    There are two sizes: --quick, which is also what runs without a flag, and --full.
+    """
     from stemtheory.experiment import StoreError, SweepStopped
     from stemtheory.report import reproduction as report
 
     try:
-        result = report.reproduce(mode=o.mode(quick, full), out=out, progress=console.note)
+        with waiting(lines=True) as told:
+            result = report.reproduce(mode=o.mode(quick, full), out=out, progress=told)
     except StoreError as error:
         return console.complain(str(error), 1)
     except SweepStopped as stop:

@@ -9,6 +9,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
+from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, Verdict, choice, real, whole
 
 if TYPE_CHECKING:
@@ -62,16 +63,16 @@ def verify(
         raise UsageError("--trust is for a case file, but --replay was not given: leave it out.")
     level = o.mode(quick, full)
     folder = writable_folder(out) if out is not None else None
-    tell = console.live_line() or (lambda text: None)
-    found = together.outcomes(
-        names or (),
-        level=level,
-        mutants=mutants,
-        seed=whole("seed", seed, 0),
-        jobs=None if jobs is None else whole("jobs", jobs),
-        progress=tell,
-    )
-    tell("")
+    with waiting() as told:
+        told("checking claims")
+        found = together.outcomes(
+            names or (),
+            level=level,
+            mutants=mutants,
+            seed=whole("seed", seed, 0),
+            jobs=None if jobs is None else whole("jobs", jobs),
+            progress=told,
+        )
     known = {claim.id: claim for claim in select(names or ())}
     document = together.document(found, mutants)
     if folder is not None:
@@ -119,16 +120,15 @@ def hunt(
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
 
-    show = console.live_line() or (lambda text: None)
-    document = hunted(
-        name,
-        reading=sync,
-        budget=real("budget", budget, positive=True),
-        seed=whole("seed", seed, 0),
-        out=out,
-        progress=show,
-    )
-    show("")
+    with waiting() as told:
+        document = hunted(
+            name,
+            reading=sync,
+            budget=real("budget", budget, positive=True),
+            seed=whole("seed", seed, 0),
+            out=out,
+            progress=told,
+        )
     console.emit(document, json, lambda: display_claims.show_hunt(document))
     wanted = one(name).expectation(document["reading"], document["where"] or "all")
     return int(document["violated"] and wanted != Verdict.VIOLATED)

@@ -23,11 +23,10 @@ from stemtheory.cli.streams import (
     take_any_stream,
     write,
 )
-from stemtheory.runtime import UsageError, to_json
+from stemtheory.runtime import UsageError, is_out_of_handles, say_waiting, to_json
 
 WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
 LARGEST_WIDTH = 10_000  # of a terminal: to ask how wide a table must be, not how wide it may be
-WAITING = "finishing what is in flight; Ctrl-C again stops now"
 REMINDER = 1.0  # seconds after which a signal that was lost is raised again
 
 
@@ -55,7 +54,7 @@ def stoppable(last: bool = False) -> Iterator[None]:
     def stop(number: int, _frame: object) -> None:
         if number != signal.SIGALRM and (workers := multiprocessing.active_children()):
             if not asked:
-                _say_at_once(WAITING)
+                say_waiting()
             for worker in workers if asked else ():
                 worker.kill()
         asked.append(number)
@@ -74,12 +73,6 @@ def stoppable(last: bool = False) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if last else handler)
-
-
-def _say_at_once(text: str) -> None:
-    """Write to stderr from within a signal's handler, where a stream may be in use."""
-    with contextlib.suppress(OSError):
-        os.write(2, f"{text}\n".encode())
 
 
 def _on_its_way_up(error: BaseException | None) -> bool:
@@ -120,6 +113,8 @@ def guarded(work: Callable[[], object], as_json: bool = False, last: bool = Fals
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own, whichever package it comes from
             return complain(usage_sentence(error), 2)
+        if is_out_of_handles(error):
+            return complain("too many files are open: raise ulimit -n, or lower --jobs.", 1)
         if os.environ.get("STEMTHEORY_DEBUG"):
             raise
         text = (
@@ -152,18 +147,6 @@ def note(text: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
-
-
-def live_line() -> Callable[[str], None] | None:
-    """Return what replaces one line of stderr; None where that is a file or a pipe."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(text: str) -> None:
-        sys.stderr.write(f"\r\x1b[2K{text}")
-        sys.stderr.flush()
-
-    return show
 
 
 def emit(document: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -> None:

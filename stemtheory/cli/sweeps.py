@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
+from stemtheory.cli.waiting import clock, waiting
 from stemtheory.runtime import UsageError, whole
 
 if TYPE_CHECKING:
@@ -61,17 +61,19 @@ def sweep(
     if whole("jobs", jobs) > MOST_JOBS and dask is None:
         console.note(f"jobs {jobs}: {MOST_JOBS} are run at a time, four for each core")
     try:
-        found = run_sweep(
-            name,
-            mode=o.mode(quick, full),
-            store=store,
-            jobs=whole("jobs", jobs),
-            dask=dask,
-            dry_run=dry_run,
-            retry_failed=retry_failed,
-            progress=terminal_progress(),
-            tell=console.note,
-        )
+        with waiting() as told:
+            told("measuring cells" if dry_run else "running cells")
+            found = run_sweep(
+                name,
+                mode=o.mode(quick, full),
+                store=store,
+                jobs=whole("jobs", jobs),
+                dask=dask,
+                dry_run=dry_run,
+                retry_failed=retry_failed,
+                progress=counted(told),
+                tell=console.note,
+            )
     except (StoreError, WorkersLostError) as error:
         return console.complain(str(error), 1)
     except SweepStopped as stop:
@@ -164,34 +166,13 @@ def show_rows(rows: list[dict[str, Any]]) -> None:
         console.line(f"{MOST_ROWS} of {len(rows)} rows; --where narrows them, --export writes all")
 
 
-def terminal_progress(every: float = 0.2) -> Callable[[Progress], None] | None:
-    """Return what shows progress on one line of stderr; None where that is no terminal."""
-    line = console.live_line()
-    if line is None:
-        return None
-    last = [0.0]
+def counted(told: Callable[[str], None]) -> Callable[[Progress], None]:
+    """Return what says how many cells are done, and how many a second."""
 
     def show(p: Progress) -> None:
-        now = time.monotonic()
-        if p.left and now - last[0] < every:
-            return
-        last[0] = now
-        eta = "?" if p.eta is None else clock(p.eta)
-        text = f"{p.done} done, {p.failed} failed, {p.left} left; {p.rate:.3g}/s, {eta} to go"
-        line(text if p.left else f"{text}\n")
+        told(f"{p.done} done, {p.failed} failed, {p.left} left; {p.rate:.3g}/s")
 
     return show
-
-
-def clock(seconds: float) -> str:
-    """Return a time as a person says it."""
-    if seconds < 0.01:
-        return "0 s"
-    if seconds < 90:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def _reasons(rows: list[dict[str, Any]]) -> dict[str, str]:

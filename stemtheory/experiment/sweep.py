@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +18,7 @@ from stemtheory.experiment.design.rules import rules
 from stemtheory.experiment.design.spec import Spec, load_spec
 from stemtheory.experiment.execute.drive import CHUNK_SECONDS, drive
 from stemtheory.experiment.execute.executors import kind_of
-from stemtheory.experiment.execute.forecast import Forecast, forecast, weight
+from stemtheory.experiment.execute.forecast import Forecast, forecast, kind_of_cell, weight
 from stemtheory.experiment.execute.work import CellResult, load_trace
 from stemtheory.experiment.faults import SweepStopped
 from stemtheory.experiment.fits.exponents import Fit, check_columns, fits
@@ -31,6 +33,7 @@ from stemtheory.runtime import (
     UsageError,
     callback,
     file_path,
+    listener,
     one_blas_thread,
     real,
     resolve,
@@ -299,20 +302,36 @@ def _missing(cells: dict[str, Cell], statuses: dict[str, str], retry: bool) -> l
 
 
 class _Tally:
-    """Counts what is done, and says when the rest will be."""
+    """Counts what is done, and says when the rest will be: by what each kind of cell has taken."""
 
     def __init__(self, cells: list[Cell], report: Callable[[Progress], None] | None) -> None:
         self.report, self.left = report, len(cells)
         self.done = self.failed = 0
-        self.work = sum(weight(cell) for cell in cells)
-        self.worked, self.start = 0.0, time.perf_counter()
+        self.ahead: dict[object, float] = defaultdict(float)  # by kind, in seconds of the model
+        for cell in cells:
+            self.ahead[kind_of_cell(cell)] += weight(cell)
+        self.behind: dict[object, float] = defaultdict(float)
+        self.spent: dict[object, float] = defaultdict(float)  # seconds in the cells themselves
+        self.start, self.told = time.perf_counter(), listener()
 
     def add(self, pairs: list[tuple[Cell, CellResult]]) -> None:
         self.done += len(pairs)
         self.left -= len(pairs)
         self.failed += sum(result.status == "failed" for _, result in pairs)
-        self.worked += sum(weight(cell) for cell, _ in pairs)
+        for cell, result in pairs:
+            kind, cost = kind_of_cell(cell), weight(cell)
+            self.ahead[kind] -= cost
+            self.behind[kind] += cost
+            self.spent[kind] += result.wall_seconds
+        seconds = time.perf_counter() - self.start
+        eta = seconds * self.to_go() if self.left else 0.0
+        self.told(seconds / (seconds + eta))
         if self.report is not None:
-            seconds = time.perf_counter() - self.start
-            eta = seconds * (self.work / self.worked - 1)
             self.report(Progress(self.done, self.failed, self.left, self.done / seconds, eta))
+
+    def to_go(self) -> float:
+        """Return what is left over what is done; a kind not seen yet is as slow as all others."""
+        usual = sum(self.spent.values()) / sum(self.behind.values())
+        pace = {kind: self.spent[kind] / cost for kind, cost in self.behind.items()}
+        left = sum(cost * pace.get(kind, usual) for kind, cost in self.ahead.items())
+        return max(0.0, left / (sum(self.spent.values()) or math.inf))

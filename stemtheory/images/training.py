@@ -14,16 +14,13 @@ Paper: sec: Experiments, Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg
 from __future__ import annotations
 
 import hashlib
-import importlib
-import importlib.util
 import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +38,15 @@ from stemtheory.images.estimates import along
 from stemtheory.images.problem import ImageProblem
 from stemtheory.images.schedule import History, PerEpoch, Training
 from stemtheory.oracles import Constants
-from stemtheory.runtime import NoiseKey, UsageError, generator, read_npz, refuse_misfits, write_file
+from stemtheory.runtime import (
+    NoiseKey,
+    UsageError,
+    generator,
+    one_blas_thread,
+    read_npz,
+    refuse_misfits,
+    write_file,
+)
 
 __all__ = ["History", "PerEpoch", "Training", "estimates", "train"]
 Visit = Callable[[int, Any], object]
@@ -49,6 +54,7 @@ RECORDS = ("loss", "accuracy", "grad_sq", "diverged")
 TORN = "remove it to start afresh"
 
 
+@one_blas_thread()  # workers have threads already, with which those of products would compete
 def train(
     problem: ImageProblem,
     training: Training,
@@ -73,7 +79,7 @@ def train(
     """
     run = _Run(problem, training, threads or os.cpu_count() or 1, chunk, visit)
     name = f"{training.algorithm} on {problem.dials.get('data', problem.name)}"
-    with run.pool, single_threaded_products(), np.errstate(all="ignore"):
+    with run.pool, np.errstate(all="ignore"):
         done = run.resume(checkpoint)
         if not done:
             run.begin()
@@ -88,19 +94,7 @@ def train(
         return run.history()
 
 
-def single_threaded_products() -> AbstractContextManager[object]:
-    """Return a context in which a matrix product has one thread, where threadpoolctl is installed.
-
-    The workers have threads already; those of the products would compete with them (five times the
-    CPU time, measured), and sums would depend on their number. It comes with scikit-learn; without
-    it OMP_NUM_THREADS=1 does the same.
-    """
-    if importlib.util.find_spec("threadpoolctl") is None:
-        return nullcontext()
-    limits = importlib.import_module("threadpoolctl").threadpool_limits
-    return cast("AbstractContextManager[object]", limits(limits=1, user_api="blas"))
-
-
+@one_blas_thread()
 def estimates(problem: ImageProblem, training: Training, points: int = 4) -> Constants:
     """Return the largest L, sigma and zeta met along a run of the first seed: none is exact.
 
@@ -110,8 +104,7 @@ def estimates(problem: ImageProblem, training: Training, points: int = 4) -> Con
     visited: list[Any] = []
     watched = replace(training, seeds=training.seeds[:1], every=every, gradient=False)
     train(problem, watched, visit=lambda _, x: visited.append(x[0]))
-    with single_threaded_products():
-        return along(problem, [x for x in visited if np.isfinite(_host(x)).all()])
+    return along(problem, [x for x in visited if np.isfinite(_host(x)).all()])
 
 
 class _Run:

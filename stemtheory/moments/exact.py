@@ -21,7 +21,16 @@ from stemtheory.moments.linear_model import LinearModel, coordinates
 from stemtheory.moments.maps import VARIABLES, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, apply, averages, constant_until
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats, UsageError, own_errors, real, several, truth, whole
+from stemtheory.runtime import (
+    Floats,
+    UsageError,
+    one_blas_thread,
+    own_errors,
+    real,
+    several,
+    truth,
+    whole,
+)
 from stemtheory.schedules import Schedule, Theorem
 from stemtheory.simulator import (
     DEFAULT,
@@ -66,6 +75,7 @@ class Moments:
 
 
 @own_errors
+@one_blas_thread()
 def moments(
     problem: str | Problem | LinearModel | Run,
     algorithm: str = "stem",
@@ -146,6 +156,7 @@ class Stability(NamedTuple):
 
 
 @own_errors
+@one_blas_thread()
 def stability(
     model: LinearModel,
     algorithm: str = "stem",

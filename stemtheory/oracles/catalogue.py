@@ -12,7 +12,7 @@ from typing import Any
 
 from stemtheory.oracles.problem import Problem, ProblemEntry, refuse_no_problem
 from stemtheory.oracles.usual import MOST_NUMBERS, USUAL
-from stemtheory.runtime import UsageError, choice, own_errors, whole
+from stemtheory.runtime import UsageError, choice, one_blas_thread, own_errors, whole
 
 
 def names(folder: str, *, data: bool = False) -> list[str]:
@@ -56,6 +56,7 @@ def problem_entry(name: object) -> Any:
 
 
 @own_errors
+@one_blas_thread()
 def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: Any) -> Problem:
     """Return the problem called ``name`` with K workers in ``dim`` dimensions (8 unless given).
 

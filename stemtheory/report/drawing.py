@@ -8,13 +8,13 @@ no pyplot state is touched, so no display is looked for and nothing stays open.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,10 @@ from stemtheory.runtime import (
     callback,
     choice,
     file_path,
+    is_out_of_handles,
+    part,
     several,
+    uncounted,
     write_whole,
 )
 
@@ -127,7 +130,11 @@ def draw_figures(
         named = ", ".join(entry.name for entry in entries)
         raise UsageError(f"store was given, but {named} is not drawn from a sweep: leave it out.")
     folder = writable_folder(file_path("out", out))
-    return [_draw_one(entry, mode, store, folder, formats, progress) for entry in entries]
+    drawn = []
+    for i, entry in enumerate(entries):
+        with part(i / len(entries), (i + 1) / len(entries)):
+            drawn.append(_draw_one(entry, mode, store, folder, formats, progress))
+    return drawn
 
 
 def render(draw: Callable[[Canvas], None], size: tuple[float, float], kind: str) -> bytes:
@@ -159,11 +166,11 @@ def load_matplotlib() -> None:
 
     if asked is not None:
         os.environ["MPLBACKEND"] = asked
-        with suppress(ValueError):
+        with contextlib.suppress(ValueError):
             mpl.rcParams["backend"] = asked
 
 
-@contextmanager
+@contextlib.contextmanager
 def house_style() -> Iterator[None]:
     """Apply the one style sheet, whatever the user's own settings are, and take it back."""
     load_matplotlib()
@@ -198,6 +205,8 @@ def writable_folder(path: Path) -> Path:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
+        if is_out_of_handles(error):
+            raise
         raise UsageError(
             f"{path} cannot be written ({error.strerror or error}): choose another folder."
         ) from error
@@ -214,7 +223,9 @@ def _draw_one(
 ) -> dict[str, Any]:
     own = store if entry.sweep else None
     progress(f"figure {entry.name}: {f'reading {own}' if own else 'computing'}")
-    table = entry.table(mode, own, progress)
+    # a sweep knows how much there is of it; a figure that runs this and that does not
+    with contextlib.nullcontext() if entry.sweep else uncounted():
+        table = entry.table(mode, own, progress)
     progress(f"figure {entry.name}: drawing")
     caption = full_caption(entry, table, mode, store)
     texts = {"csv": table.csv()}

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory._version import __version__
-from stemtheory.runtime import to_json, write_whole
+from stemtheory.runtime import listener, to_json, write_whole
 
 PACKAGE = Path(__file__).resolve().parent.parent
 NAME = "manifest.json"
@@ -43,6 +43,7 @@ class Manifest:
         kept = self.kept(part, key)
         if kept is not None:
             self.progress(f"{part}: as before")
+            listener()(1.0, True)
             return kept
         result, files = make(self.begin(part, key))
         self.done(part, key, result, files)

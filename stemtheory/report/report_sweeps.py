@@ -5,6 +5,7 @@ Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from stemtheory.oracles import catalogue
 from stemtheory.report.drawing import writable_folder
 from stemtheory.report.manifest import Manifest, key_of
 from stemtheory.report.tables import Column, Table
+from stemtheory.runtime import part
 
 BUDGET = {"quick": 60.0, "full": 1800.0}  # predicted seconds on a machine of speed 1
 ROOTS = ("stemtheory.experiment", "stemtheory.report.report_sweeps")
@@ -39,15 +41,22 @@ def every_sweep(mode: str, manifest: Manifest) -> tuple[list[Result], list[str]]
     A sweep that was cut short goes on from its store; one whose code or file has changed since is
     run anew.
     """
-    planned = sorted((predicted(name, mode), name) for name in catalogue.names("sweeps"))
-    spent, results, left_out = 0.0, [], []
-    for seconds, name in planned:
+    chosen, left_out = within_budget(mode)
+    total, spent, results = sum(chosen.values()), 0.0, []
+    for name, seconds in chosen.items():
+        with part(spent / total, (spent + seconds) / total):
+            results.append(one_sweep(name, mode, manifest))
         spent += seconds
-        if spent > BUDGET[mode]:
-            left_out.append(name)
-            continue
-        results.append(one_sweep(name, mode, manifest))
     return results, left_out
+
+
+def within_budget(mode: str) -> tuple[dict[str, float], list[str]]:
+    """Return the sweeps of a report with their predicted seconds, and those that are too long."""
+    planned = sorted((predicted(name, mode), name) for name in catalogue.names("sweeps"))
+    ends = itertools.accumulate(seconds for seconds, _ in planned)
+    fits = [end <= BUDGET[mode] for end in ends]
+    chosen = {name: seconds for (seconds, name), fit in zip(planned, fits, strict=True) if fit}
+    return chosen, [name for _, name in planned[len(chosen) :]]
 
 
 def predicted(name: str, mode: str) -> float:

@@ -33,7 +33,7 @@ from stemtheory.report.manifest import PACKAGE, Manifest, key_of
 from stemtheory.report.pages import TEMPLATES
 from stemtheory.report.report_page import report_page
 from stemtheory.report.tables import Column, Table, Value
-from stemtheory.runtime import choice, write_whole
+from stemtheory.runtime import choice, counter, part, uncounted, write_whole
 from stemtheory.simulator import Trace, simulate
 
 SEED = 0
@@ -45,6 +45,8 @@ STEPS = {"quick": 4096, "full": 65536}
 REPLICATES = 32
 FORMATS = ("png", "pdf", "svg")
 APART = ("paper_figure", "gradient_floor")  # figures that take longer than all others together
+# The shares of claims, bounds, sweeps and figures in the time, as measured for quick.
+PARTS = {"quick": (0.2, 0.13, 0.45, 0.22), "full": (0.2, 0.1, 0.5, 0.2)}
 CASES = PACKAGE / "claims" / "cases"
 CLAIMS: tuple[str, ...] = ()  # patterns of the claims that are checked: all
 
@@ -71,10 +73,15 @@ def reproduce(
     folder = writable_folder(out)
     load_matplotlib()
     manifest = Manifest(folder, progress)
-    ledger = checked_claims(mode, manifest)
-    table, unexpected = measured_against_bounds(mode, manifest)
-    sweeps, long_sweeps = report_sweeps.every_sweep(mode, manifest)
-    figures, left_out = every_figure(mode, manifest)
+    shares = list(itertools.accumulate(PARTS[mode], initial=0.0))
+    with part(*shares[0:2]):
+        ledger = checked_claims(mode, manifest)
+    with part(*shares[1:3]):
+        table, unexpected = measured_against_bounds(mode, manifest)
+    with part(*shares[2:4]):
+        sweeps, long_sweeps = report_sweeps.every_sweep(mode, manifest)
+    with part(*shares[3:5]):
+        figures, left_out = every_figure(mode, manifest)
     progress("writing the report")
     page = report_page(
         folder,
@@ -103,7 +110,8 @@ def every_figure(mode: str, manifest: Manifest) -> tuple[list[dict[str, Any]], d
     """Return the figures drawn, and those left out with the reason for each."""
     drawn: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
-    for name in catalogue.names("figures"):
+    names = catalogue.names("figures")
+    for i, name in enumerate(names):
         entry = figure_entry(name)
         measured = report_sweeps.store_of(entry.sweep, mode, manifest.folder)
         chosen = entry.report_mode if mode == "full" and measured is None else mode
@@ -111,7 +119,8 @@ def every_figure(mode: str, manifest: Manifest) -> tuple[list[dict[str, Any]], d
         if mode == "quick" and name.startswith(APART):
             reason = f"it trains networks on images: stemtheory figure {name} --quick"
         if reason is None:
-            drawn.append(one_figure(name, chosen, manifest))
+            with part(i / len(names), (i + 1) / len(names)):
+                drawn.append(one_figure(name, chosen, manifest))
         else:
             manifest.progress(f"figure {name}: left out, {reason}")
             left_out[name] = reason
@@ -184,10 +193,12 @@ def measured_against_bounds(mode: str, manifest: Manifest) -> tuple[Table, list[
 
     def make(_: bool) -> tuple[list[tuple[Value, ...]], list[Path]]:
         rows: list[tuple[Value, ...]] = []
+        done = counter(len(PROBLEMS))
         for name in PROBLEMS:
             manifest.progress(f"measured against bound: {name}")
             for algorithm, nu in itertools.product(BOUNDS_SHOWN, NUS):
                 rows += bound_rows(run(name, algorithm, nu, STEPS[mode]))
+            done(1.0)
         table = Table(title, note, MEASURED, tuple(rows))
         return rows, write_table(table, manifest.folder / "bounds")
 
@@ -201,7 +212,8 @@ def measured_against_bounds(mode: str, manifest: Manifest) -> tuple[Table, list[
 def run(name: str, algorithm: str, nu: float, T: int) -> Trace:
     """Return one run of the table, all settings but T at their defaults."""
     problem = catalogue.load_problem(name)
-    return simulate(problem, algorithm, T=T, nu=nu, replicates=REPLICATES, seed=SEED)
+    with uncounted():
+        return simulate(problem, algorithm, T=T, nu=nu, replicates=REPLICATES, seed=SEED)
 
 
 def bound_rows(trace: Trace) -> list[tuple[Value, ...]]:

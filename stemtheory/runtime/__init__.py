@@ -22,7 +22,7 @@ from stemtheory.runtime.errors import (
     truth,
     whole,
 )
-from stemtheory.runtime.files import part_file, try_file, write_file, write_whole
+from stemtheory.runtime.files import is_out_of_handles, part_file, try_file, write_file, write_whole
 from stemtheory.runtime.fingerprints import FINGERPRINT, code_of, data_of
 from stemtheory.runtime.jsontext import canonical, to_json
 from stemtheory.runtime.modes import MODES
@@ -35,6 +35,7 @@ from stemtheory.runtime.philox import (
     WEYL,
     PhiloxStream,
 )
-from stemtheory.runtime.signals import Stop
+from stemtheory.runtime.progress import Listener, counter, heard_by, listener, part, uncounted
+from stemtheory.runtime.signals import WAITING, Stop, say_waiting
 from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks, generator
 from stemtheory.runtime.verdict import DECIDING, Verdict, combine

@@ -72,6 +72,8 @@ def _refusing(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if is_out_of_handles(error):
+            raise
         raise UsageError(
             f"{path} cannot be written ({error.strerror or error}): choose another {what}."
         ) from error
@@ -87,6 +89,11 @@ def write_whole(path: Path, content: bytes | str) -> Path:
     """
     raw = content.encode() if isinstance(content, str) else content
     return write_file(path, lambda file: file.write(raw), "folder")
+
+
+def is_out_of_handles(error: BaseException) -> bool:
+    """Return whether too many files are open: the path that could not be opened is innocent."""
+    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def _meant(path: Path) -> Path:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+WAITING = "finishing what is in flight; Ctrl-C again stops now"
+
+
+def say_waiting() -> None:
+    """Say on stderr, from within a signal's handler, where a stream may be in use."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{os.linesep if os.isatty(2) else ''}{WAITING}\n".encode())
+
 
 class Stop:
-    """A context in which a signal only sets ``number``; elsewhere than in the main thread nothing.
+    """A context in which a signal only sets ``number``, and says at once what is waited for.
+
+    Elsewhere than in the main thread it does nothing.
 
     A second signal sets ``hurried``. It raises too, by the handlers that were installed before,
     unless ``patient`` says that the work looks at ``hurried`` by itself: then any number of signals
@@ -43,6 +55,7 @@ class Stop:
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.number is None:
             self.number = number
+            say_waiting()
             return
         self.hurried = True
         if not self.patient:

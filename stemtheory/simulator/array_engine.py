@@ -133,6 +133,7 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
             noise, chances = streams.steps(steps), streams.chances(steps)
             measured = [unit.advance(steps, noise, chances) for unit in units]
             rows.add(np.concatenate(measured, axis=-1).reshape(len(steps), -1), t0)
+            plan.advanced(len(steps) * len(sizes) * sizes[0])
             end = longest(rows.diverged_at, T)
             for step, chance in zip(steps, chances, strict=True):
                 coin = chance.get("coin", coin)

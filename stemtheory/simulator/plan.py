@@ -5,6 +5,7 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -24,6 +25,7 @@ from stemtheory.simulator.sizes import Sizes
 class Plan:
     """A run, checked: everything that ``run_group`` needs. ``stop`` ends it before its time.
 
+    ``advanced`` is told of iterations done, of all replicates together, as they are done.
     ``pass_samples`` is what a full local gradient counts for (b I unless given). With
     ``philox`` noise has the addresses of the fused engine.
     """
@@ -42,6 +44,7 @@ class Plan:
     pass_samples: float | None = None
     philox: bool = False
     stop: Event = field(default_factory=Event)
+    advanced: Callable[[float], None] = lambda _: None
 
     @staticmethod
     def of(run: Run, backend: Backend, record: Ints) -> Plan:

@@ -26,6 +26,7 @@ from stemtheory.runtime import (
     canonical,
     choice,
     mapping,
+    one_blas_thread,
     truth,
     whole,
 )
@@ -124,6 +125,7 @@ class Run:
     judge: ClassVar[Callable[[Run], tuple[Margin, ...]]]
 
     @staticmethod
+    @one_blas_thread()
     def of(problem: str | Problem, algorithm: str | Entry = "stem", **asked: Unpack[Asked]) -> Run:
         """Return the run that was asked for, every default filled in and every part checked.
 

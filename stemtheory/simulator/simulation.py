@@ -6,6 +6,7 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from stemtheory.runtime import (
     Floats,
     Ints,
     UsageError,
+    counter,
     file_path,
+    one_blas_thread,
     resolve,
     several,
     whole,
@@ -34,6 +37,7 @@ from stemtheory.simulator.trace import Circumstances, Trace
 MOST_WORK = 10**16  # worker-coordinate-steps T R K dim: more than a year at 4 ns each
 
 
+@one_blas_thread()
 def simulate(
     problem: str | Problem | Run,
     algorithm: str | Entry = "stem",
@@ -130,7 +134,10 @@ def simulate(
     )  # fmt: skip
     refuse_the_endless(run)
     times = record_times(run.sizes.T, record_every, record_at)
-    plan = Plan.of(run, own_backend or resolve(run.numerics.backend), times)
+    plan = replace(
+        Plan.of(run, own_backend or resolve(run.numerics.backend), times),
+        advanced=counter(float(run.sizes.T) * run.replicates),
+    )
     threads = None if threads is None else whole("threads", threads)
     checkpoint = None if checkpoint is None else file_path("checkpoint", checkpoint)
     asked = run.numerics.engine

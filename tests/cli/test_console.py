@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from stemtheory.cli import console
+from stemtheory.runtime import WAITING
 
 ROOT = Path(__file__).parents[2]
 COMMAND = f"{sys.executable} -m stemtheory"
@@ -167,9 +168,52 @@ def test_a_first_signal_says_what_is_waited_for_and_a_second_ends_it() -> None:
         assert child.stderr is not None
         child.stdout.readline()
         child.send_signal(signal.SIGINT)
-        assert child.stderr.readline() == f"{console.WAITING}\n"
+        assert child.stderr.readline() == f"{WAITING}\n"
         time.sleep(0.5)
         assert child.poll() is None
         child.send_signal(signal.SIGINT)
         assert child.wait(20) == 130
         assert child.stderr.read().endswith("stopped by SIGINT; no half-written file was left.\n")
+
+
+NO_SEMAPHORES = """
+import sys
+from stemtheory.cli import main
+from stemtheory.claims import together
+
+def refused(*args, **options):
+    raise FileNotFoundError(2, "No such file or directory")
+
+if __name__ == "__main__":
+    together.ProcessPoolExecutor = refused  # what it does where there is no /dev/shm
+    sys.exit(main(["verify", "U1", "U3", "SCH4", "--quick", "--jobs", "2"]))
+"""
+
+
+def test_without_shared_memory_one_process_checks_all_claims(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NO_SEMAPHORES], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0
+    assert done.stderr.startswith("stemtheory: one process checks all claims")
+    assert done.stderr.count("\n") == 1
+    assert "none unexpected" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("handles", "command"),
+    [
+        (7, "run quadratic stem --T 60 --replicates 2 --plot {folder}/x.png"),
+        (12, "verify U1 U3 SCH4 --quick --jobs 8"),
+        (12, "sweep slack --quick --jobs 8 --store {folder}/s.sqlite"),
+    ],
+)
+def test_few_file_handles_are_one_sentence(handles: int, command: str, tmp_path: Path) -> None:
+    line = f"ulimit -n {handles}; exec {COMMAND} {command.format(folder=tmp_path)}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert "too many " in done.stderr.lower()
+    assert "ulimit -n" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "x.png").exists()

@@ -1,6 +1,5 @@
 """The commands sweep and results: documents, exit codes, one sentence for every trouble."""
 
-import io
 import json
 import os
 from pathlib import Path
@@ -271,27 +270,10 @@ def test_a_failed_cell_says_why(tmp_path: Path, capsys: Capture) -> None:
     assert "failed: " in capsys.readouterr().out
 
 
-def test_progress_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    quiet, terminal = io.StringIO(), io.StringIO()
-    monkeypatch.setattr("sys.stderr", quiet)
-    assert cli_sweeps.terminal_progress() is None
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stderr", terminal)
-    show = cli_sweeps.terminal_progress(every=0.0)
-    assert show is not None
-    show(Progress(3, 1, 5, 2.0, 200.0))
-    show(Progress(8, 1, 0, 2.0, 0.0))
-    text = terminal.getvalue()
-    assert "3 done, 1 failed, 5 left; 2/s, 3 min to go" in text
-    assert text.endswith("to go\n")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(1e-14, "0 s"), (0.1234, "0.12 s"), (42.4, "42 s"), (600, "10 min"), (7200, "2.0 h")],
-)
-def test_clock(seconds: float, said: str) -> None:
-    assert cli_sweeps.clock(seconds) == said
+def test_progress_says_how_many_cells_are_done() -> None:
+    told: list[str] = []
+    cli_sweeps.counted(told.append)(Progress(3, 1, 5, 2.0, 200.0))
+    assert told == ["3 done, 1 failed, 5 left; 2/s"]
 
 
 def test_the_sweep_is_listed(capsys: Capture) -> None:

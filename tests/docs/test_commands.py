@@ -86,13 +86,24 @@ def test_the_commands_of_a_page_run(
         assert out or "written: " in err, argv
 
 
+def dollars(text: str) -> list[str]:
+    """Return what follows a dollar at the beginning of a line, wherever that stands."""
+    return re.findall(r"^\s*\$ (.*)$", text, re.MULTILINE)
+
+
 def test_every_dollar_is_seen() -> None:
     """No line that starts with a dollar escapes, whatever block it stands in."""
     for page, text in PAGES.items():
-        lines = re.findall(r"^\s*\$ (\w+)", text, re.MULTILINE)
-        assert set(lines) <= {"stemtheory"}, page
-        assert len(lines) <= len(SHOWN[page]), page
+        assert dollars(text) == dollars("".join(block.group() for block in BLOCK.finditer(text)))
+        assert all(line.startswith("stemtheory ") for line in dollars(text)), page
+        assert len(dollars(text)) <= len(SHOWN[page]), page
     assert sum(map(len, SHOWN.values())) > 15
+
+
+def test_a_dollar_outside_of_a_block_is_found() -> None:
+    stray = "Type\n$ make install\nand go on.\n"
+    assert dollars(stray) == ["make install"]
+    assert not list(BLOCK.finditer(stray))
 
 
 def test_a_marked_block_is_only_asked_for_its_help() -> None:

@@ -1,4 +1,8 @@
-"""The README is true: its commands run and print what it shows, and so do its example and table."""
+"""The README is true: its commands run and print what it shows, and so do its example and table.
+
+``<!-- not run: reason -->`` above a block marks one that is only asked for its help, as on the
+pages of docs (test_commands.py).
+"""
 
 import contextlib
 import io
@@ -13,12 +17,12 @@ from stemtheory import load_problem, simulate
 from stemtheory.bounds.verdicts import margins
 from stemtheory.cli.app import main
 from stemtheory.runtime.backend import resolve
+from tests.docs.test_commands import BLOCK
 from tests.helpers.sources import ROOT
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 ELLIPSIS = "..."
-# Too long for a test: these are checked to exist, with their options, by asking for help.
-LONG = ("figure", "reproduce")
+LINE = re.compile(r"^\$ stemtheory (.*)$", re.MULTILINE)
 # The numbers are those of the host's streams; a device draws others.
 on_host = pytest.mark.skipif(
     resolve("auto").name != "numpy", reason="the README shows numbers drawn on the host"
@@ -30,6 +34,7 @@ class Shown(NamedTuple):
 
     argv: list[str]
     output: str
+    marked: bool
 
 
 def blocks(language: str) -> list[str]:
@@ -40,10 +45,11 @@ def blocks(language: str) -> list[str]:
 def commands() -> list[Shown]:
     """Return every ``$ stemtheory ...`` of the README."""
     found = []
-    for block in blocks("console"):
-        for part in re.split(r"^\$ stemtheory ", block, flags=re.MULTILINE)[1:]:
+    for block in BLOCK.finditer(TEXT):
+        text = block["block"].rpartition("```")[0]
+        for part in re.split(r"^\$ stemtheory ", text, flags=re.MULTILINE)[1:]:
             line, _, output = part.partition("\n")
-            found.append(Shown(shlex.split(line), output))
+            found.append(Shown(shlex.split(line), output, block["mark"] is not None))
     return found
 
 
@@ -62,17 +68,24 @@ def test_commands_print_what_is_shown(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    argv = [*shown.argv, "--help"] if shown.argv[0] in LONG else shown.argv
+    argv = [*shown.argv, "--help"] if shown.marked else shown.argv
     code = main(argv)
     out, err = capsys.readouterr()
     assert code == (1 if " violated\n" in out else 0)
-    assert err == ""
+    stages = [line for line in err.splitlines() if argv[0] == "figure" and "error" not in line]
+    assert err.splitlines() == stages
     assert faults(shown.output, out) == []
 
 
 def test_every_command_is_shown() -> None:
-    assert {shown.argv[0] for shown in commands()} >= {"run", "bound", "list", "doctor", *LONG}
-    assert all("stemtheory" in block for block in blocks("console"))
+    named = {"run", "bound", "list", "doctor", "figure", "reproduce"}
+    assert {shown.argv[0] for shown in commands()} >= named
+    # no line with a dollar escapes, whatever block it stands in
+    assert re.findall(r"^\s*\$ (.*)$", TEXT, re.MULTILINE) == [
+        f"stemtheory {line}" for line in LINE.findall(TEXT)
+    ]
+    assert len(LINE.findall(TEXT)) == len(commands())
+    assert sum(shown.marked for shown in commands()) <= 2
 
 
 def test_faults_are_found() -> None:

@@ -23,7 +23,7 @@ from stemtheory.experiment.faults import SweepStopped
 from stemtheory.experiment.store import tables
 from stemtheory.experiment.store.results import Store
 from stemtheory.experiment.sweep import Progress, run_sweep
-from stemtheory.runtime import BLAS_THREADS
+from stemtheory.runtime import BLAS_THREADS, WAITING
 from stemtheory.runtime.errors import UsageError
 from tests.experiment.sweeps import SMALL, content, run, small
 from tests.helpers.sources import ROOT
@@ -224,7 +224,8 @@ def test_a_signal_ends_the_command_cleanly(
         out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert out == ""
-    assert err.count("\n") == 1
+    assert err.startswith(f"{WAITING}\n")
+    assert err.count("\n") == 2
     assert f"stopped by {number.name}" in err
     assert "run the same command" in err
     said = int(err.split(" cells written")[0].split()[-1])

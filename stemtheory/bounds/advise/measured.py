@@ -17,7 +17,7 @@ import numpy as np
 
 from stemtheory.bounds.advise.offers import advise
 from stemtheory.oracles import Problem, refuse_no_problem
-from stemtheory.runtime import Floats, UsageError, Verdict, callback, whole
+from stemtheory.runtime import Floats, UsageError, Verdict, callback, one_blas_thread, part, whole
 from stemtheory.simulator import Trace, hitting_time, simulate, start_of
 
 MOST_WORK = 2 * 10**9
@@ -26,6 +26,7 @@ OVERHEAD = 2000  # what a step costs whatever its size
 POINTS = 400  # of a record
 
 
+@one_blas_thread()
 def advise_on(
     problem: Problem,
     epsilon: object,
@@ -159,8 +160,12 @@ class Experiment:
 
     def too_long(self, way: Way) -> bool:
         """Whether the run up to the proved T is not tried."""
+        return self.work(way) > MOST_WORK
+
+    def work(self, way: Way) -> float:
+        """Return the worker-coordinate-steps of the longest run of a way."""
         elements = self.replicates * self.problem.K * self.problem.dim
-        return way.T * (elements + OVERHEAD) > MOST_WORK
+        return float(way.T) * (elements + OVERHEAD)
 
     def _cost(self, way: Way, T: float, low: float | None, high: float | None) -> MeasuredCost:
         first = way.B or 0
@@ -179,7 +184,8 @@ class Experiment:
         found: dict[int, Floats] = {}
         T = way.T
         while T >= way.I and T not in found:
-            found[T] = self._run(way, T).grad_sq
+            with part(1 - T / way.T, 1 - T / way.T / 2):
+                found[T] = self._run(way, T).grad_sq
             if not found[T].mean() <= self.epsilon:
                 break
             T = way.I * (T // (2 * way.I))
@@ -201,12 +207,15 @@ def measured_ways(
 ) -> list[MeasuredCost]:
     """Return what each offer takes, in their order; offers that are the same run are run once."""
     kept: dict[Way, MeasuredCost] = {}
-    for offer in offers:
-        way = way_of(offer)
-        if way not in kept:
-            if not experiment.too_long(way):
-                progress(f"running {way.algorithm} with b = {way.b}, I = {way.I} up to T = {way.T}")
+    ways = list(dict.fromkeys(map(way_of, offers)))
+    works = [0.0 if experiment.too_long(way) else experiment.work(way) for way in ways]
+    total, done = sum(works) or 1.0, 0.0
+    for way, work in zip(ways, works, strict=True):
+        if work:
+            progress(f"running {way.algorithm} with b = {way.b}, I = {way.I} up to T = {way.T}")
+        with part(done / total, (done + work) / total):
             kept[way] = experiment.measure(way)
+        done += work
     return [kept[way_of(offer)] for offer in offers]
 
 

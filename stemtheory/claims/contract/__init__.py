@@ -24,9 +24,10 @@ from stemtheory.claims.contract.rows import FULL, QUICK, ContractRow, records, t
 from stemtheory.claims.contract.statistics import oracle_rows
 from stemtheory.claims.contract.use import use_rows
 from stemtheory.oracles import Problem, load_problem, make_problem, usual_dim
-from stemtheory.runtime import UsageError, Verdict, generator, truth, whole
+from stemtheory.runtime import UsageError, Verdict, generator, one_blas_thread, truth, whole
 
 
+@one_blas_thread()
 def check_problem(
     problem: str | Problem | Any,
     *,

@@ -53,7 +53,7 @@ def forecast(cells: Iterable[Cell], jobs: int = 1) -> Forecast:
     found = list(cells)
     kinds: dict[object, list[Cell]] = defaultdict(list)
     for cell in found:
-        kinds[_kind(cell)].append(cell)
+        kinds[kind_of_cell(cell)].append(cell)
     seconds = {kind: sum(map(weight, those)) for kind, those in kinds.items()}
     longest = sorted(kinds, key=lambda kind: -seconds[kind])[:MOST_PROBES]
     ratios = dict(zip(longest, _slowness([kinds[kind][0] for kind in longest]), strict=True))
@@ -63,7 +63,7 @@ def forecast(cells: Iterable[Cell], jobs: int = 1) -> Forecast:
     return Forecast(len(found), sum(map(samples, found)), total / at_once)
 
 
-def _kind(cell: Cell) -> object:
+def kind_of_cell(cell: Cell) -> object:
     """What decides about the speed of a cell, beside its sizes."""
     run, own = cell.run, dict(cell.run.algorithm.options)
     dials = tuple((name, value) for name, value in run.problem.dials if isinstance(value, str))

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from stemtheory._version import __version__
 from stemtheory.experiment.design.cells import Cell, ladder
 from stemtheory.experiment.execute.provenance import provenance
-from stemtheory.runtime import Floats, is_out_of_memory, one_blas_thread
+from stemtheory.runtime import Floats, is_out_of_memory, one_blas_thread, uncounted
 from stemtheory.simulator import Run, Trace, simulate
 
 STATUSES = ("ok", "diverged", "failed")
@@ -93,7 +93,7 @@ def run_cell(cell: Cell, hurried: Callable[[], bool] = lambda: False) -> CellRes
     try:
         if (reason := stale(cell.run)) is not None:
             return failed(cell, reason)
-        with one_blas_thread():
+        with one_blas_thread(), uncounted():
             found = _outcome(cell, _climb(cell))
         json.dumps(found.facts, allow_nan=False)  # what cannot be stored is no result
     except BaseException as error:  # such as SystemExit in a user's module

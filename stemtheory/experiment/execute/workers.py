@@ -106,7 +106,15 @@ class Worker:
         return found
 
     def _answers(self, cells: Sequence[Cell]) -> Iterator[CellResult]:
-        line = self._line or self._started()
+        try:
+            line = self._line or self._started()
+        except OSError as error:  # of this process: no cell is to blame
+            if self._closed:
+                raise
+            raise WorkersLostError(
+                f"a worker process cannot be started ({error.strerror or error}): give it what it"
+                " lacks (ulimit -n, ulimit -u), or lower jobs; what was finished is kept."
+            ) from error
         line.send(tuple(cells))
         for _ in cells:
             yield line.recv()

@@ -74,6 +74,7 @@ def run_group(
     while first <= T and not plan.stop.is_set():
         runner.step(placed, tables(plan, first, min(span, T + 1 - first)), first)
         first += span
+        plan.advanced(span * len(group))
         if done.lost(group).all():
             break
         if file is not None and not plan.stop.is_set():
