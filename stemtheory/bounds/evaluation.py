@@ -131,9 +131,12 @@ def evaluate(name: str, setting: Setting, *, grad_sq: float | None = None) -> Bo
         For an unknown name, or numbers so large that the bound is not finite.
     """
     formula = BOUNDS[choice("bound", name, BOUNDS)]
-    settled = formula.settle(setting)
-    terms = formula.terms(settled)
-    value = math.fsum(terms.values())
+    try:
+        settled = formula.settle(setting)
+        terms = formula.terms(settled)
+        value = math.fsum(terms.values())
+    except ArithmeticError:  # beyond the floats on the way
+        value = math.inf
     if not math.isfinite(value):
         msg = f"{name} is not finite at {setting}: give constants of a smaller size."
         raise UsageError(msg)

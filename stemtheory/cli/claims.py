@@ -35,6 +35,7 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
+    context: typer.Context,
     names: Names = None,
     quick: o.Quick = False,
     full: o.Full = False,
@@ -51,6 +52,9 @@ def verify(
     from stemtheory.report import ledger_files, writable_folder
 
     if replay is not None:
+        o.refuse_beside(
+            context, ("replay", "json"), "--replay runs a case file as it stands: leave it out"
+        )
         return _replay(replay, json)
     level = o.mode(quick, full)
     folder = writable_folder(out) if out is not None else None

@@ -10,10 +10,19 @@ from stemtheory.runtime.backend import (
     unavailable,
 )
 from stemtheory.runtime.blas import BLAS_THREADS, one_blas_thread
-from stemtheory.runtime.errors import UsageError, choice, mapping, real, truth, whole
+from stemtheory.runtime.errors import (
+    UsageError,
+    choice,
+    mapping,
+    real,
+    truth,
+    whole,
+    within_floats,
+)
 from stemtheory.runtime.files import part_file, try_file, write_file, write_whole
 from stemtheory.runtime.fingerprints import code_of, data_of
 from stemtheory.runtime.jsontext import canonical, to_json
+from stemtheory.runtime.memory import machine_bytes
 from stemtheory.runtime.npz import read_npz, refuse_misfits
 from stemtheory.runtime.philox import (
     MOST_ITERATIONS,

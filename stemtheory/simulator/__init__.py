@@ -22,6 +22,11 @@ from stemtheory.simulator.hitting import (
     last_crossing,
     resampled_means,
 )
+from stemtheory.simulator.limits import (
+    DIVERGED,
+    refuse_the_endless,
+    refuse_the_huge,
+)
 from stemtheory.simulator.run import DTYPES, ENGINES, NOISE_SOURCES, Margin, Run, spelled, start_of
 from stemtheory.simulator.simulation import simulate
 from stemtheory.simulator.sizes import Sizes, refuse_nu_beside, resolve_schedule, resolve_sizes
