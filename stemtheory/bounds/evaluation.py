@@ -133,9 +133,12 @@ def evaluate(name: str, setting: Setting, *, grad_sq: float | None = None) -> Bo
     formula = BOUNDS[choice("bound", name, BOUNDS)]
     if not isinstance(setting, Setting):
         raise UsageError(f"setting is {setting!r:.60}, but it must be a Setting: make one.")
-    settled = formula.settle(setting)
-    terms = formula.terms(settled)
-    value = math.fsum(terms.values())
+    try:
+        settled = formula.settle(setting)
+        terms = formula.terms(settled)
+        value = math.fsum(terms.values())
+    except ArithmeticError:  # beyond the floats on the way
+        value = math.inf
     if not math.isfinite(value):
         msg = f"{name} is not finite at {setting}: give constants of a smaller size."
         raise UsageError(msg)

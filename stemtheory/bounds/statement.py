@@ -5,8 +5,11 @@ Paper: Thm: PR_Convergence_Main_App; Def: ComputationComplexity; Def: Communicat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from stemtheory.bounds.evaluation import (
     BOUNDS,
@@ -18,7 +21,7 @@ from stemtheory.bounds.evaluation import (
     samples_per_worker,
 )
 from stemtheory.oracles import USUAL, resolve_zeta
-from stemtheory.runtime import UsageError, choice, real, whole
+from stemtheory.runtime import UsageError, choice, real, whole, within_floats
 from stemtheory.schedules import check_nu, round_up
 from stemtheory.simulator import DEFAULT, refuse_nu_beside
 
@@ -59,6 +62,12 @@ def bound_document(name: str, **asked: object) -> dict[str, Any]:
     choice("bound", name, BOUNDS)
     for key in asked:
         choice("argument of bound_document", key, ASKED)
+    with within_floats(**asked), np.errstate(over="raise", divide="raise", invalid="raise"):
+        return _stated(name, asked)
+
+
+def _stated(name: str, asked: Mapping[str, object]) -> dict[str, Any]:
+    """Check what was asked, and answer it; a number too extreme raises an ArithmeticError."""
     T, epsilon, b, I, nu, B = (asked.get(key) for key in ("T", "epsilon", "b", "I", "nu", "B"))
     given = asdict(USUAL) | {"sync_batch": 1} | {k: v for k, v in asked.items() if v is not None}
     workers = whole("K", given["K"])

@@ -22,7 +22,17 @@ from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.checking import opened, subjects
 from stemtheory.claims.judge import RELATIVE, instances
 from stemtheory.claims.ledger import claims, one
-from stemtheory.runtime import UsageError, Verdict, file_path, one_blas_thread, truth, write_whole
+from stemtheory.runtime import (
+    UsageError,
+    Verdict,
+    file_path,
+    one_blas_thread,
+    real,
+    truth,
+    whole,
+    write_whole,
+)
+from stemtheory.simulator import refuse_the_endless, refuse_the_huge
 
 SHIPPED = FilePath(__file__).with_name("cases")
 SAME = 1e-9  # how well a replay must meet the stored sides, relative to the larger of the two
@@ -186,7 +196,11 @@ def locate(target: str) -> list[FilePath]:
     if target == "all":
         return list(known.values())
     if path.is_dir():
-        return sorted(path.glob("*.json"))
+        if not (found := sorted(path.glob("*.json"))):
+            raise UsageError(
+                f"{target} holds no case file (.json): give a folder that hunt wrote to."
+            )
+        return found
     if path.exists():
         return [path]
     if target in known:
@@ -195,6 +209,24 @@ def locate(target: str) -> list[FilePath]:
         f"{target} is no case file; those that come with the package are {', '.join(known)}:"
         " give one of them, all, a file or a folder."
     )
+
+
+def _subject(claim: Claim, stored: Mapping[str, Any]) -> Any:
+    """Return what a case file puts a claim to; a case is checked whole, used by the claim or not.
+
+    Raises
+    ------
+    UsageError
+        For a case that makes no run, or one that cannot end here.
+    """
+    if "case" not in stored:
+        panel = subjects(claim, "literal", "quick")
+        return panel[whole("panel", stored["panel"], 0)]
+    case = Case.from_json(stored["case"])
+    real("clock", case.clock, minimum=0)
+    refuse_the_endless(case.run)
+    refuse_the_huge(case.run, "array", case.T)
+    return case
 
 
 @one_blas_thread()
@@ -213,12 +245,11 @@ def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
         _refuse_code(file, stored)
     try:
         claim = one(stored["claim"])
-        wanted = {name: float(stored[name]) for name in ("left", "right")}
-        if "case" in stored:
-            subject: Any = Case.from_json(stored["case"])
-        else:
-            subject = subjects(claim, "literal", "quick")[int(stored["panel"])]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+        wanted = {name: real(name, stored[name]) for name in ("left", "right")}
+        subject = _subject(claim, stored)
+    except UsageError as error:
+        raise UsageError(f"{file} is not a case file that can be replayed: {error}") from error
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise _no_case_file(file, error) from error
     found = worst(claim, subject)
     if found is None:

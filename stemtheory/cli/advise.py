@@ -11,7 +11,7 @@ import typer
 from stemtheory.cli import console
 from stemtheory.cli import options as o
 from stemtheory.cli.waiting import waiting
-from stemtheory.runtime import UsageError, whole
+from stemtheory.runtime import UsageError, real, whole
 
 _PROBLEM = "also run every offer on it: a name, or package.module:NAME of your own"
 ProblemName = Annotated[str | None, o.option(None, "--problem NAME", _PROBLEM)]
@@ -22,6 +22,12 @@ Epsilon = Annotated[str, o.option(None, "--epsilon NUM", _EPSILON)]
 _SAMPLE, _ROUND = "cost of one sample at one worker", "cost of one round of communication"
 SampleCost = Annotated[str, o.option(None, "--sample-cost NUM", _SAMPLE, True)]
 RoundCost = Annotated[str, o.option(None, "--round-cost NUM", _ROUND, True)]
+# What the bounds depend on, where nothing is run.
+_OF_BOUNDS = (
+    *("epsilon", "K", "L", "sigma", "zeta", "gap", "sample_cost", "round_cost"),
+    *("plot", "json"),
+)
+FARTHEST = 1e15
 MEASURED = ("T", "samples", "rounds", "cost")
 COLUMNS = ("algorithm", "b", "I", "T", "samples", "rounds", "cost")
 
@@ -32,6 +38,7 @@ def register(app: typer.Typer) -> None:
 
 
 def advise(
+    context: typer.Context,
     epsilon: Epsilon,
     problem: ProblemName = None,
     K: o.K = None,
@@ -65,10 +72,11 @@ def advise(
     dials = o.given(noise=noise, heterogeneity=heterogeneity)
     workers = whole("K", "4" if K is None else K)
     if problem is None:
-        if dials or set_ or replicates is not None:
-            given = next(iter([*dials, *(["set"] if set_ else []), "replicates"]))
-            raise UsageError(f"--{given} is about a problem to run on: give --problem as well.")
-        document = advised(epsilon, workers, **constants, **o.given(gap=gap), **costs)
+        why = "it is about a problem to run on: give --problem as well"
+        o.refuse_beside(context, _OF_BOUNDS, why)
+        asked = {"K": workers, **constants, **o.given(gap=gap)}
+        _refuse_the_far(epsilon=epsilon, **asked)
+        document = advised(epsilon, **asked, **costs)
     else:
         if gap is not None:
             raise UsageError("--gap was given, but a problem has its own: leave --gap out.")
@@ -79,6 +87,17 @@ def advise(
     document["files"] = [str(_draw(document, path)) for path in files]
     console.emit(document, json, lambda: show(document))
     return 0
+
+
+def _refuse_the_far(**numbers: object) -> None:
+    """Refuse numbers so far from 1 that the search over b and I would take minutes."""
+    for name, value in numbers.items():
+        size = abs(real(name, value))
+        if size > FARTHEST or 0 < size < 1 / FARTHEST:
+            raise UsageError(
+                f"{name} is {value}, but advice is worked out for numbers from"
+                f" {1 / FARTHEST:g} to {FARTHEST:g} (and 0): change the units."
+            )
 
 
 def _draw(document: Mapping[str, Any], path: Path) -> Path:

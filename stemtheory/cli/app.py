@@ -16,7 +16,7 @@ from stemtheory.cli import console, display
 from stemtheory.cli import options as o
 from stemtheory.cli import sweeps as cli_sweeps
 from stemtheory.cli.waiting import waiting
-from stemtheory.runtime import whole
+from stemtheory.runtime import UsageError, whole
 from stemtheory.simulator import DEFAULT
 
 app = typer.Typer(
@@ -163,6 +163,10 @@ def run(
         backend=backend, engine=engine, dtype=dtype,
     )  # fmt: skip
     files = trace_files.targets(out, plot)
+    if record_every is not None and not files:
+        raise UsageError(
+            f"--record-every is {record_every}, but there is no file to fill: give --out or --plot."
+        )
     with waiting() as told:
         told(f"running {asked.sizes.T:g} iterations")
         trace = simulate(

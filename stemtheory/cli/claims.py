@@ -41,6 +41,7 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
+    context: typer.Context,
     names: Names = None,
     quick: o.Quick = False,
     full: o.Full = False,
@@ -58,6 +59,11 @@ def verify(
     from stemtheory.report import ledger_files, writable_folder
 
     if replay is not None:
+        o.refuse_beside(
+            context,
+            ("replay", "trust", "json"),
+            "--replay runs a case file as it stands: leave it out",
+        )
         return _replay(replay, trust, json)
     if trust:
         raise UsageError("--trust is for a case file, but --replay was not given: leave it out.")

@@ -6,6 +6,7 @@ and a bad one gets the same sentence.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -106,6 +107,25 @@ Formats = Annotated[list[str] | None, _output("--format NAMES", _FORMAT, "png")]
 def given(**values: object) -> dict[str, Any]:
     """Return the options that were given; the others keep the defaults of what is called."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def refuse_beside(context: typer.Context, useful: Collection[str], why: str) -> None:
+    """Refuse whatever was given on the command line and is not among the ``useful`` parameters.
+
+    It would change nothing, and who gave it believes that it did. An option that is new is refused
+    until it is listed.
+
+    Raises
+    ------
+    UsageError
+        With the first of them; ``why`` follows it.
+    """
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name not in useful and source is not None and source.name == "COMMANDLINE":
+            shown = parameter.opts[0] if parameter.param_type_name == "option" else "a name"
+            raise UsageError(f"{shown} was given, but {why}.")
 
 
 def start_point(text: str) -> float | list[float]:

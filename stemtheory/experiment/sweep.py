@@ -40,7 +40,7 @@ from stemtheory.runtime import (
     truth,
     whole,
 )
-from stemtheory.simulator import fused
+from stemtheory.simulator import fused, refuse_the_huge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,6 +224,8 @@ def run_sweep(
         plan = forecast(missing, jobs)
     elif missing:
         _refuse_uncompiled(missing, path)
+        if kind != "dask":  # its workers are other machines
+            _refuse_what_is_not_here(spec, found, missing)
         patient = kind in ("processes", "dask")  # which are looked at every POLL seconds
         with Store.writing(path) as opened, Stop(patient) as stop:
             opened.remember(spec.name, spec.mode, (machine.engine, machine.backend), cells)
@@ -291,6 +293,19 @@ def _refuse_uncompiled(missing: list[Cell], path: Path) -> None:
             f"large cells of {path} are for the fused engine, but {reason}: install it, or start"
             " another store."
         )
+
+
+def _refuse_what_is_not_here(spec: Spec, found: tuple[Point, ...], missing: list[Cell]) -> None:
+    """Refuse a backend or the memory that this machine lacks, with the grid and its line."""
+    wanted = {cell.id for cell in missing}
+    for point in found:
+        run = point.cell.run
+        if point.cell.id in wanted:
+            try:
+                if resolve(run.numerics.backend).on_host:
+                    refuse_the_huge(run, run.numerics.engine, point.cell.record)
+            except UsageError as error:
+                raise spec.refuse_grid(point.grid, error) from error
 
 
 def _missing(cells: dict[str, Cell], statuses: dict[str, str], retry: bool) -> list[Cell]:

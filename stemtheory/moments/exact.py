@@ -8,7 +8,6 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg), Thm: PR_Converg
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -34,6 +33,7 @@ from stemtheory.runtime import (
 from stemtheory.schedules import Schedule, Theorem
 from stemtheory.simulator import (
     DEFAULT,
+    DIVERGED,
     Run,
     Sizes,
     resolve_schedule,
@@ -71,7 +71,7 @@ class Moments:
     @property
     def status(self) -> str:
         """``ok``, or ``diverged`` if the average left the finite numbers."""
-        return "ok" if math.isfinite(self.mean_grad_sq) else "diverged"
+        return "ok" if self.mean_grad_sq <= DIVERGED else "diverged"
 
 
 @own_errors

@@ -58,7 +58,10 @@ def write(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
 
 def plot_times(T: int) -> list[int]:
     """Return about ``PLOT_POINTS`` iterations, dense at the start, whose last is T."""
-    grid = np.concatenate([np.geomspace(1, T, PLOT_POINTS), np.linspace(1, T, PLOT_POINTS // 2)])
+    last = float(T)  # a whole number may be too long for NumPy; a run of it is refused later
+    grid = np.concatenate(
+        [np.geomspace(1, last, PLOT_POINTS), np.linspace(1, last, PLOT_POINTS // 2)]
+    )
     return [int(t) for t in np.unique(np.rint(grid))]
 
 

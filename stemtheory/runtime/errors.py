@@ -6,12 +6,13 @@ import contextlib
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 LONGEST = 60  # characters of a value in a sentence
+EXTREME = 1e30  # beyond it, or below its inverse, a number may be what breaks the arithmetic
 
 
 class UsageError(ValueError):
@@ -29,7 +30,13 @@ def whole(name: str, value: object, minimum: int = 1) -> int:
         If it is not a finite whole number, or is below ``minimum``.
     """
     number = _number(value)
-    if number is None or not math.isfinite(number) or number != int(number) or number < minimum:
+    if (
+        number is None
+        or not math.isfinite(number)
+        or number != int(number)
+        or number < minimum
+        or _faded(value, number)
+    ):
         most = " and below 1e308" if number == math.inf else ""
         raise UsageError(
             f"{name} is {_shown(value)}, but it must be a whole number of at least {minimum}{most}:"
@@ -46,9 +53,14 @@ def real(
     Raises
     ------
     UsageError
-        If it is not a finite number in that range.
+        If it is not a finite number in that range, or so small that a float lost its digits.
     """
     number = _number(value)
+    if number is not None and _faded(value, number):
+        raise UsageError(
+            f"{name} is {_shown(value)}, but below {sys.float_info.min:.2g} a float loses its"
+            " digits (it is subnormal): give a larger one, or 0 where that is allowed."
+        )
     allowed = "a finite number"
     if positive:
         allowed = "a finite number above 0"
@@ -153,6 +165,41 @@ def callback(name: str, value: object) -> None:
         raise UsageError(
             f"{name} is {_shown(value)}, but it must be a function: give one, or leave it out."
         )
+
+
+@contextlib.contextmanager
+def within_floats(**numbers: object) -> Iterator[None]:
+    """Refuse arithmetic that leaves the range of floats; what is furthest from 1 is to blame.
+
+    Raises
+    ------
+    UsageError
+        With the name of that number. Where none is extreme the error is no user's, and stays.
+    """
+    try:
+        yield
+    except ArithmeticError as error:
+        far = {name: _distance(value) for name, value in numbers.items()}
+        name = max(far, key=lambda name: far[name])
+        if far[name] < math.log(EXTREME):
+            raise
+        raise UsageError(
+            f"{name} is {_shown(numbers[name])}, but with it the arithmetic leaves the range of"
+            f" floats ({error}): give a value nearer to 1."
+        ) from error
+
+
+def _distance(value: object) -> float:
+    """Return |log |value||, 0 for what has none."""
+    number = _number(value)
+    return abs(math.log(abs(number))) if number and math.isfinite(number) else 0.0
+
+
+def _faded(value: object, number: float) -> bool:
+    """Return whether a number is subnormal, or a text of one that is not 0 became 0."""
+    if number == 0 and isinstance(value, str):
+        return value.lower().partition("e")[0].strip(" \t+-0._") != ""
+    return 0 < abs(number) < sys.float_info.min
 
 
 def _number(value: object) -> float | int | None:

@@ -29,6 +29,7 @@ from stemtheory.runtime import (
     is_out_of_memory,
     numpy_backend,
 )
+from stemtheory.simulator.limits import DIVERGED
 from stemtheory.simulator.plan import Plan, Rows, longest
 
 __all__ = ["Plan", "Rows", "run_plan"]
@@ -297,7 +298,7 @@ class _Accumulator:
         """Add a block [steps, replicates] that starts at iteration t0."""
         values = measured.astype(np.float64)
         sums = np.cumsum(np.concatenate([self.total[None], values]), axis=0)[1:]
-        bad = ~np.isfinite(values)
+        bad = ~(values <= DIVERGED)  # NaN too
         fresh = bad.any(axis=0) & (self.diverged_at == 0)
         self.diverged_at[fresh] = t0 + bad.argmax(axis=0)[fresh]
         self.total, self.last = sums[-1], values[-1]

@@ -29,6 +29,7 @@ from stemtheory.runtime import (
     one_blas_thread,
     truth,
     whole,
+    within_floats,
 )
 from stemtheory.schedules import Schedule
 from stemtheory.simulator.choices import (
@@ -39,6 +40,7 @@ from stemtheory.simulator.choices import (
     ScheduleChoice,
     pairs,
 )
+from stemtheory.simulator.limits import refuse_what_dtype_lacks
 from stemtheory.simulator.sizes import Sizes, resolve_schedule, resolve_sizes
 
 ENGINES = ("auto", "array", "fused")
@@ -137,12 +139,21 @@ class Run:
         given: dict[str, Any] = {k: v for k, v in asked.items() if v is not None}
         for name in given:
             choice("setting of a run", name, Asked.__annotations__)
+        dials = mapping("dials", given.get("dials"))
+        with within_floats(**given, **{f"dials.{k}": v for k, v in dials.items()}):
+            return Run._made(problem, algorithm, given, dials)
+
+    @staticmethod
+    def _made(
+        problem: str | Problem, algorithm: str | Entry, given: dict[str, Any], dials: dict[str, Any]
+    ) -> Run:
+        """Return the run; a number too extreme for it may raise an ArithmeticError."""
         entry = load_algorithm(algorithm)
         chosen = ProblemChoice.of(
             problem,
             given.get("K", entry.pin("K") if isinstance(problem, str) else None),
             given.get("dim"),
-            mapping("dials", given.get("dials")),
+            dials,
         )
         options = spelled(
             entry, given.get("algorithm_options"), given.get("sync"), given.get("sync_batch")
@@ -164,7 +175,8 @@ class Run:
         if "B" in given and not run.method.costs.initial_batch:
             name = run.algorithm.name
             raise UsageError(f"B is {given['B']}, but {name} has no initial batch: leave B out.")
-        _ = run.steps  # whatever is wrong with them is said now
+        _ = run.steps.parameters()  # whatever is wrong with the steps is said now
+        refuse_what_dtype_lacks(run)
         return run
 
     @cached_property

@@ -30,11 +30,10 @@ from stemtheory.runtime import (
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
 from stemtheory.simulator.fused import choose, run_fused, say_slower
+from stemtheory.simulator.limits import refuse_the_endless, refuse_the_huge
 from stemtheory.simulator.plan import Plan, Rows, longest
 from stemtheory.simulator.run import Run
 from stemtheory.simulator.trace import Circumstances, Trace
-
-MOST_WORK = 10**16  # worker-coordinate-steps T R K dim: more than a year at 4 ns each
 
 
 @one_blas_thread()
@@ -133,7 +132,11 @@ def simulate(
         noise_source=noise_source,
     )  # fmt: skip
     refuse_the_endless(run)
-    times = record_times(run.sizes.T, record_every, record_at)
+    every = whole("record_every", record_every, 0)
+    at = tuple(whole("record_at", t) for t in several("record_at", record_at))
+    recorded = (run.sizes.T // every if every else 0) + len(at)
+    refuse_the_huge(run, "fused", recorded)  # the lighter engine: which one is settled below
+    times = record_times(run.sizes.T, every, at)
     plan = replace(
         Plan.of(run, own_backend or resolve(run.numerics.backend), times),
         advanced=counter(float(run.sizes.T) * run.replicates),
@@ -142,6 +145,8 @@ def simulate(
     checkpoint = None if checkpoint is None else file_path("checkpoint", checkpoint)
     asked = run.numerics.engine
     taken = choose(asked, plan, run.replicates, run.numerics.noise_source)
+    if plan.backend.on_host:  # a device says itself when it is full
+        refuse_the_huge(run, taken, len(times))
     if taken == "fused":
         from stemtheory.simulator.fused.engine import NotCompiledError
 
@@ -191,25 +196,12 @@ def trace_of(run: Run, plan: Plan, engine: str, rows: Rows) -> Trace:
     )
 
 
-def refuse_the_endless(run: Run) -> None:
-    """Refuse a run that would take years, before memory runs out over it."""
-    T, K, dim = run.sizes.T, run.problem.K, run.problem.dim
-    work = float(T) * run.replicates * K * dim
-    if work > MOST_WORK:
-        raise UsageError(
-            f"T = {T} with {run.replicates} replicates, K = {K} and dim = {dim} is"
-            f" {work:.1e} worker-coordinate-steps, but more than {MOST_WORK:.0e} would take years:"
-            " lower one of them."
-        )
-
-
 def record_times(T: int, every: int, at: Sequence[int]) -> Ints:
     """Return the iterations at which something is kept: every so many, the given ones, and T."""
-    every = whole("record_every", every, 0)
-    times = {T, *(whole("record_at", t) for t in several("record_at", at))}
-    if every:
-        times.update(range(every, T + 1, every))
-    return np.array(sorted(t for t in times if t <= T), dtype=np.int64)
+    given = [T, *at]
+    regular = np.arange(every, T + 1, every) if every else ()
+    times = np.union1d(np.array([t for t in given if t <= T], dtype=np.int64), regular)
+    return times.astype(np.int64)
 
 
 def count(plan: Plan, rows: Rows) -> Counts:

@@ -60,7 +60,8 @@ class Trace:
     ``grad_sq`` has shape (R,): the average over t = 1..T of ||grad f(xbar_t)||^2, so its mean is
     the paper's E||grad f(xbar_a)||^2. ``last`` and ``best`` are of the same shape; ``times`` (n,),
     ``series`` (n, R) and ``running`` (n, R) hold ||grad f(xbar_t)||^2 and its running average.
-    ``diverged_at`` (R,) is the iteration whose value was not finite, 0 if none was.
+    ``diverged_at`` (R,) is the iteration whose value was above ``DIVERGED`` = 1e100 or no number,
+    0 if none was.
 
     Paper: Theorem (Thm: PR_Convergence_Main_App), Definition (Def: StationaryPt).
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,3 +147,58 @@ def test_what_is_no_case_file_is_refused(text: str, tmp_path: Path) -> None:
     file.write_text(text)
     with pytest.raises(UsageError, match="not a case file"):
         replay(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"reading": "nonsense"}, "nonsense"),
+        ({"K": 2**70}, "K = 1180591620717411303424"),
+        ({"rounds": 2**63}, "would take years"),
+        ({"rounds": 1e300}, "would take years"),
+        ({"I": 2**63}, "would take years"),
+        ({"b": 1e300}, "b is 1e+300"),
+        ({"b": math.nan}, "b is nan"),
+        ({"x1": math.inf}, "x1"),
+        ({"clock": math.nan}, "clock is nan"),
+        ({"clock": -1}, "clock is -1"),
+        ({"seed": -1}, "seed is -1"),
+        ({"replicates": 0}, "replicates is 0"),
+        ({"replicates": 10**9}, "bytes"),
+        ({"dials": {"sigma": 1e-310}}, "sigma is 1e-310"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["M1-literal", "M7-overwrite"])
+def test_a_case_is_checked_whole(
+    name: str, change: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    """Whatever its claim makes of it: a field that is wrong was never what hunt wrote."""
+    stored = json.loads(shipped()[name].read_text())
+    stored["case"].update(change)
+    file = tmp_path / "bad.json"
+    file.write_text(json.dumps(stored))
+    with pytest.raises(UsageError) as caught:
+        replay(file)
+    assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("side", [math.nan, math.inf, -math.inf, "x", None])
+def test_sides_that_are_no_numbers_are_never_reproduced(side: object, tmp_path: Path) -> None:
+    stored = json.loads(shipped()["M1-literal"].read_text())
+    file = tmp_path / "bad.json"
+    file.write_text(json.dumps({**stored, "right": side}))
+    with pytest.raises(UsageError, match="right is"):
+        replay(file)
+
+
+def test_a_case_file_of_a_thousand_lists_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text('{"claim":' + "[" * 100_000)
+    with pytest.raises(UsageError, match="not a case file"):
+        replay(file)
+
+
+def test_a_folder_without_case_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no case file"):
+        locate(str(tmp_path))

@@ -42,7 +42,10 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "dim 0": ((*RUN, "--dim", "0"), ("dim is '0'", "at least 1")),
     "seed -1": ((*RUN, "--seed", "-1"), ("seed is '-1'", "at least 0")),
     "sync batch 0": ((*RUN, "--sync-batch", "0"), ("sync_batch is '0'", "at least 1")),
-    "record every": ((*RUN, "--record-every", "0.5"), ("record_every is '0.5'", "whole number")),
+    "record every": (
+        (*RUN, "--record-every", "0.5", "--out", "x.csv"),
+        ("record_every is '0.5'", "whole number"),
+    ),
     "nu 2": ((*RUN, "--nu", "2"), ("nu is 2", "[0, 1]")),
     "nu -0.1": ((*RUN, "--nu", "-0.1"), ("nu is '-0.1'", "at least 0")),
     "nu nan": ((*RUN, "--nu", "nan"), ("nu is 'nan'", "finite")),

@@ -11,7 +11,15 @@ from stemtheory.algorithms import ALGORITHMS, Entry
 from stemtheory.experiment.design.cells import Cell
 from stemtheory.experiment.design.spec import Spec, SweptAlgorithm
 from stemtheory.runtime import UsageError
-from stemtheory.simulator import COMMON_DIALS, DEFAULT, AlgorithmChoice, Numerics, Run, fused
+from stemtheory.simulator import (
+    COMMON_DIALS,
+    DEFAULT,
+    AlgorithmChoice,
+    Numerics,
+    Run,
+    fused,
+    refuse_the_endless,
+)
 
 # What a sweep takes where nothing is said; the rest is what a run takes.
 PROBLEM = "cosine"
@@ -117,6 +125,7 @@ class _Maker:
             seed=asked.get("seed", DEFAULT.seed),
             numerics=_on_its_engine(found, replicates, self.machine),
         )
+        refuse_the_endless(run)
         return Point(
             self.grid,
             self.algorithm.label,

@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.simulator.limits import DIVERGED
+
 Scalar = np.float32  # or float64
 STEM, SCAFFOLD = True, False  # FedAvg where both are false
 TERMS = 1  # M, fields of the noise
@@ -237,12 +239,12 @@ def average_direction(S: Any, B: Any, K: Any, dim: Any) -> None:
 
 @compile_kernel
 def record(book: Any, t: Any, value: Any, times: Any, series: Any, running: Any) -> bool:
-    """Book ||grad f(xbar_t)||^2; return whether it is finite.
+    """Book ||grad f(xbar_t)||^2; return whether it is at most DIVERGED (NaN is not).
 
     ``book`` holds the sum, the last and the best value, where the replicate diverged, and how many
     of the recorded ``times`` have passed.
     """
-    if not np.isfinite(value):
+    if not value <= DIVERGED:
         book[3] = np.float64(t)
         return False
     book[0] += value

@@ -37,6 +37,7 @@ import numpy as np
 from numba import njit
 from stemtheory.simulator.fused.elementary import OPTIONS, compiled, fma, found
 from stemtheory.simulator.fused.normals import BOX_MULLER, philox
+from stemtheory.simulator.limits import DIVERGED
 
 STEM, SCAFFOLD = {stem}, {scaffold}
 Scalar, TERMS, ARGUMENTS, CAPACITY = np.{dtype}, {terms}, {arguments}, {capacity}

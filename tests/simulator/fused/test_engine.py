@@ -146,7 +146,7 @@ def test_divergence_spoils_no_other_replicate() -> None:
     problem = load_problem("quadratic", K=2, dim=1, noise="multiplicative", L=4.0, zeta=0)
     options = {"eta": 1.05, "a": 1.0}
     trace = run(
-        problem, T=530, b=1, I=2, replicates=32, schedule="constant", schedule_options=options
+        problem, T=170, b=1, I=2, replicates=32, schedule="constant", schedule_options=options
     )
     lost = trace.diverged_at > 0
     assert trace.status == "diverged"
