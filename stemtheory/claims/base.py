@@ -250,8 +250,26 @@ def arithmetic(
 
 
 @dataclass(frozen=True)
+class InMeans:
+    """What a mean over ``replicates`` says where a conditional claim is broken on one of them.
+
+    ``conditional`` is the margin of the worst replicate given its past, ``low`` and ``high`` a 95 %
+    interval of E left / E right at the worst instance of the means.
+    """
+
+    replicates: int
+    conditional: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Finding:
-    """The verdict of one claim on one case, at one kind of place."""
+    """The verdict of one claim on one case, at one kind of place.
+
+    ``means`` is set where a conditional claim is broken: verdict, margin and worst instance are
+    then those in expectation.
+    """
 
     claim: str
     reading: str
@@ -261,3 +279,4 @@ class Finding:
     worst: Mapping[str, Any]
     n: int
     unmet: tuple[str, ...] = ()
+    means: InMeans | None = None

@@ -94,7 +94,7 @@ def reason(claim: Claim, row: Json) -> str:
     if verdict == Verdict.INAPPLICABLE:
         return f"premise unmet: {', '.join(row['unmet'])}"
     if verdict == Verdict.VIOLATED:
-        return f"as expected, {excess(row['margin'])}, {at(row)}"
+        return f"as expected, {excess(row['margin'])}{both_ways(row)}, {at(row)}"
     if row["margin"] is None:
         return "nothing on the left side above rounding"
     tight = "attained, " if 1 - 1e-6 <= row["margin"] < TIGHT else ""
@@ -118,6 +118,13 @@ def excess(margin: float | None) -> str:
     if margin is None or margin < 1 / MOST:
         return "right side 0"
     return f"exceeded x{1 / margin:.3g}" if margin < 0.9 else f"exceeded x{1 / margin:.6g}"
+
+
+def both_ways(row: Json) -> str:
+    """Return how many cases of a conditional claim fail in the mean, and given the past."""
+    cases = row["conditional"]
+    mean = sum(case["verdict"] == Verdict.VIOLATED for case in cases)
+    return f" in expectation ({mean} cases; {len(cases)} given the past)" if cases else ""
 
 
 class Repaired(NamedTuple):
