@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from stemtheory.claims.base import Case, Claim, Comparison, Finding, Mutant
 from stemtheory.claims.evidence.fedavg_path import recorded
-from stemtheory.claims.judge import judge
+from stemtheory.claims.judge import BLIND, judge
 from stemtheory.claims.means import in_expectation
 from stemtheory.claims.panel import grid, path_cases
 from stemtheory.runtime import Verdict, combine, notebook
@@ -33,6 +35,7 @@ class LedgerRow:
     n: int
     unmet: tuple[str, ...] = ()
     conditional: tuple[dict[str, Any], ...] = ()
+    detectable: dict[str, float] | None = None
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the row of the ledger."""
@@ -155,6 +158,9 @@ def _row(claim: Claim, reading: str, place: str, cells: Cells) -> LedgerRow:
     measured = [pair for pair in cells if pair[0].margin is not None]
     if verdict == Verdict.VIOLATED:  # what is undecided may be further off, and proves nothing
         measured = [pair for pair in measured if pair[0].verdict == verdict]
+    noticed = _noticed(cells)
+    if verdict == Verdict.HOLDS and noticed and noticed["median"] > BLIND:
+        verdict = Verdict.UNDECIDED
     worst, margin = {}, None
     if measured:
         cell, case = min(measured, key=lambda pair: float(pair[0].margin or 0.0))
@@ -172,7 +178,14 @@ def _row(claim: Claim, reading: str, place: str, cells: Cells) -> LedgerRow:
         sum(cell.n for cell, _ in cells),
         tuple(sorted({name for cell, _ in cells for name in cell.unmet})),
         tuple(_in_both_ways(cell, case) for cell, case in cells if cell.means),
+        noticed,
     )
+
+
+def _noticed(cells: Cells) -> dict[str, float] | None:
+    """Return the median and the least relative error that the equalities would notice."""
+    errors = [error for cell, _ in cells for error in cell.detectable]
+    return {"median": float(np.median(errors)), "least": min(errors)} if errors else None
 
 
 def _in_both_ways(cell: Finding, case: Case) -> dict[str, Any]:
@@ -268,4 +281,5 @@ def row_json(row: LedgerRow) -> dict[str, Any]:
         "n": row.n,
         "unmet": list(row.unmet),
         "conditional": list(row.conditional),
+        "detectable": row.detectable,
     }

@@ -66,6 +66,11 @@ def show_explanation(document: Document, claim: Claim) -> None:
     for premise in document["premises"]:
         line(f"premise: {premise}")
     _show_lines(lines(document["rows"], {claim.id: claim}), "")
+    if any(row["detectable"] for row in document["rows"]):
+        line(
+            "noticed: the relative error that is rejected with probability 1/2, in the median over"
+        )
+        line("the row's equalities; above 0.5 the row is undecided")
     for row in document["rows"]:
         _show_both_ways(row)
     if any(row["conditional"] for row in document["rows"]):
