@@ -1,4 +1,4 @@
-"""docs/repaired-theorem.md: two inequalities on the way that are no claims, and what is admitted."""
+"""docs/repaired-theorem.md: two inequalities that are no claims, and what the page admits."""
 
 from __future__ import annotations
 
