@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
-from stemtheory.algorithms import ALGORITHMS
+from stemtheory.algorithms import ALGORITHMS, Counts
 from stemtheory.bounds.fedavg import FEDAVG_BOUNDS
 from stemtheory.bounds.formulas import BoundFormula, Premise, Setting
 from stemtheory.bounds.inversion import first_fixed, first_on_curve
@@ -29,8 +29,10 @@ __all__ = [
     "Setting",
     "TableRow",
     "bound_curve",
+    "counts_of",
     "evaluate",
     "invert",
+    "promised",
     "samples_per_worker",
     "table1_exponents",
 ]
@@ -187,19 +189,33 @@ def invert(
         raise UsageError(msg)
     b, I = (1.0, 1) if b is None or I is None else (b, I)
     start = Setting(1, K, b, I, L, sigma, zeta, gap, place.get("B"), place.get("sync_batch", 1))
-    meets = _condition(formula, lambda value: value <= epsilon)
     clipped = False
     if nu is None:
-        T = first_fixed(lambda T: meets(replace(start, T=T)), *_phase(formula, start))
-        setting = replace(start, T=T)
+        setting = promised(name, epsilon, start)
     else:
+        meets = _condition(formula, lambda value: value <= epsilon)
         T, point = _along(formula, start, check_nu(nu), meets)
-        setting, clipped = replace(start, T=T, b=point.b, I=point.I), point.clipped
-    setting = formula.settle(setting)
+        setting = formula.settle(replace(start, T=T, b=point.b, I=point.I))
+        clipped = point.clipped
     bound = evaluate(name, setting, grad_sq=grad_sq)
     samples = samples_per_worker(formula.algorithm, setting)
+    T = round(setting.T)
     rounds = T // setting.I
     return Inversion(T, samples, start.K * samples, rounds, setting.b, setting.I, bound, clipped)
+
+
+def promised(name: str, epsilon: float, start: Setting) -> Setting:
+    """Return ``start`` at the smallest T at which the bound is at most epsilon, b and I held.
+
+    Raises
+    ------
+    UsageError
+        If no T up to 1e44 does.
+    """
+    formula = BOUNDS[name]
+    meets = _condition(formula, lambda value: value <= epsilon)
+    T = first_fixed(lambda T: meets(replace(start, T=T)), *_phase(formula, start))
+    return formula.settle(replace(start, T=T))
 
 
 def bound_curve(name: str, T: float, K: int, nu: float, L: float) -> Curve:
@@ -222,10 +238,15 @@ def samples_per_worker(algorithm: str, setting: Setting) -> float:
 
     Paper: Def: ComputationComplexity.
     """
+    return counts_of(algorithm, setting).samples_per_worker
+
+
+def counts_of(algorithm: str, setting: Setting) -> Counts:
+    """Return what the run of a setting costs a worker, vectors uncompressed, as it is counted."""
     s = setting
     options = {"sync_batch": s.sync_batch} if algorithm == "stem" else {}
     costs = ALGORITHMS[algorithm].make(options).costs
-    return costs.counts(s.T, b=s.b, I=s.I, B=s.initial_batch, K=s.K, dim=1).samples_per_worker
+    return costs.counts(s.T, b=s.b, I=s.I, B=s.initial_batch, K=s.K, dim=1)
 
 
 def _condition(

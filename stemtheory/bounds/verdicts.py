@@ -78,8 +78,15 @@ def document(trace: Trace, found: tuple[Margin, ...]) -> dict[str, Any]:
         "margins": {m.name: m.margin for m in found},
         "verdicts": {m.name: m.verdict for m in found},
         "unmet": {m.name: m.unmet for m in found if m.unmet},
+        "unstable": [m.name for m in found if _unstable(trace, m)],
     }
     return {**result, "reasons": _reasons(result, found)}
+
+
+def _unstable(trace: Trace, found: Margin) -> bool:
+    """Whether a bound is violated that is no better than standing still: the run left its start."""
+    start = trace.circumstances.grad_sq_start
+    return found.verdict == Verdict.VIOLATED and found.value is not None and found.value >= start
 
 
 Interval = tuple[float | None, float | None]

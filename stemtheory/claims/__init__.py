@@ -13,6 +13,8 @@ from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA
 from stemtheory.claims.ledger import claims, one, select
 from stemtheory.claims.paper.useful_lemmas import summation, summation_printed
+from stemtheory.claims.repaired.coefficients import ELEMENTARY_LONGEST
 from stemtheory.claims.repaired.elementary import Flat, growth
+from stemtheory.claims.repaired.elementary import printed_theorem as elementary_theorem
 from stemtheory.claims.sides import PlotPoint
 from stemtheory.claims.together import Outcome, verify

@@ -150,6 +150,7 @@ class Comparison:
     right. Rate: ``left`` the measured exponent, ``right`` the stated one, ``spread`` the interval's
     half-width plus tolerance. ``floor`` is the float resolution of the left side: instances with
     both sides below it are not counted. ``trivial`` is the do-nothing value of a run-level bound.
+    ``scale`` is what the error of an equality in expectation is relative to, |right| unless given.
     """
 
     left: Floats
@@ -161,6 +162,7 @@ class Comparison:
     two_sided: bool = False
     floor: Any = 0.0
     trivial: Any = None
+    scale: Any = None
 
     def flat(self, values: Any) -> Any:
         """Return a scalar, or values of the sides' shape, as one value per instance."""
@@ -250,8 +252,26 @@ def arithmetic(
 
 
 @dataclass(frozen=True)
+class InMeans:
+    """What a mean over ``replicates`` says where a conditional claim is broken on one of them.
+
+    ``conditional`` is the margin of the worst replicate given its past, ``low`` and ``high`` a 95 %
+    interval of E left / E right at the worst instance of the means.
+    """
+
+    replicates: int
+    conditional: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Finding:
-    """The verdict of one claim on one case, at one kind of place."""
+    """The verdict of one claim on one case, at one kind of place.
+
+    ``means`` is set where a conditional claim is broken: verdict, margin and worst instance are
+    then those in expectation. ``detectable`` holds what each of its equalities would notice.
+    """
 
     claim: str
     reading: str
@@ -261,3 +281,5 @@ class Finding:
     worst: Mapping[str, Any]
     n: int
     unmet: tuple[str, ...] = ()
+    means: InMeans | None = None
+    detectable: tuple[float, ...] = ()

@@ -22,6 +22,7 @@ from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.checking import opened, subjects
 from stemtheory.claims.judge import RELATIVE, instances
 from stemtheory.claims.ledger import claims, one
+from stemtheory.claims.means import averaging
 from stemtheory.runtime import (
     UsageError,
     Verdict,
@@ -143,6 +144,8 @@ def counterexample(claim: Claim, reading: str) -> Found:
     """Return the plainest violated instance: of the claim's counterexamples, else of its panel."""
     known: list[Any] = [case for case in claim.counterexamples if case.reading == reading]
     panel = list(enumerate(known or subjects(claim, reading, "quick")))
+    if claim.kind == "conditional":
+        panel = [(index, averaging(case)) for index, case in panel]
     found = []
     for index, subject in panel:
         instance = worst(claim, subject)

@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from stemtheory.claims.base import Case, Claim, Comparison, Finding, Mutant
 from stemtheory.claims.evidence.fedavg_path import recorded
-from stemtheory.claims.judge import judge
+from stemtheory.claims.judge import BLIND, judge
+from stemtheory.claims.means import in_expectation
 from stemtheory.claims.panel import grid, path_cases
 from stemtheory.runtime import Verdict, combine, notebook, one_blas_thread
 
@@ -31,6 +34,8 @@ class LedgerRow:
     cells: dict[str, int]
     n: int
     unmet: tuple[str, ...] = ()
+    conditional: tuple[dict[str, Any], ...] = ()
+    detectable: dict[str, float] | None = None
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the row of the ledger."""
@@ -104,8 +109,19 @@ def cells_of(
         comparison = compare(opened(claim, changed), **arguments)
         if watch is not None:
             watch(claim, comparison, reading)
-        found += [(cell, changed) for cell in judge(claim, comparison, reading)]
+        found += [
+            (in_expectation(claim, changed, cell) if broken(claim, cell, mutant) else cell, changed)
+            for cell in judge(claim, comparison, reading)
+        ]
     return found
+
+
+def broken(claim: Claim, cell: Finding, mutant: Mutant | None) -> bool:
+    """Whether expectations must be asked: a conditional claim fails on some replicate.
+
+    Of a mutant a failing replicate is enough: the checker has noticed it.
+    """
+    return mutant is None and claim.kind == "conditional" and cell.verdict == Verdict.VIOLATED
 
 
 def subjects(claim: Claim, reading: str, level: str, seed: int = 0) -> tuple[Any, ...]:
@@ -139,7 +155,13 @@ def rows_of(claim: Claim, reading: str, cells: Cells) -> list[LedgerRow]:
 
 
 def _row(claim: Claim, reading: str, place: str, cells: Cells) -> LedgerRow:
+    verdict = combine(cell.verdict for cell, _ in cells)
     measured = [pair for pair in cells if pair[0].margin is not None]
+    if verdict == Verdict.VIOLATED:  # what is undecided may be further off, and proves nothing
+        measured = [pair for pair in measured if pair[0].verdict == verdict]
+    noticed = _noticed(cells)
+    if verdict == Verdict.HOLDS and noticed and noticed["median"] > BLIND:
+        verdict = Verdict.UNDECIDED
     worst, margin = {}, None
     if measured:
         cell, case = min(measured, key=lambda pair: float(pair[0].margin or 0.0))
@@ -149,14 +171,36 @@ def _row(claim: Claim, reading: str, place: str, cells: Cells) -> LedgerRow:
         claim,
         reading,
         place,
-        combine(cell.verdict for cell, _ in cells),
+        verdict,
         claim.expectation(reading, place),
         margin,
         worst,
         dict(Counter(cell.verdict.value for cell, _ in cells)),
         sum(cell.n for cell, _ in cells),
         tuple(sorted({name for cell, _ in cells for name in cell.unmet})),
+        tuple(_in_both_ways(cell, case) for cell, case in cells if cell.means),
+        noticed,
     )
+
+
+def _noticed(cells: Cells) -> dict[str, float] | None:
+    """Return the median and the least relative error that the equalities would notice."""
+    errors = [error for cell, _ in cells for error in cell.detectable]
+    return {"median": float(np.median(errors)), "least": min(errors)} if errors else None
+
+
+def _in_both_ways(cell: Finding, case: Case) -> dict[str, Any]:
+    """Return what a case that breaks a conditional claim says given the past, and in the mean."""
+    assert cell.means is not None
+    return {
+        "case": case.to_json(),
+        "conditional_margin": cell.means.conditional,
+        "verdict": cell.verdict.value,
+        "margin": cell.margin,
+        "ratio_low": cell.means.low,
+        "ratio_high": cell.means.high,
+        "replicates": cell.means.replicates,
+    }
 
 
 @dataclass(frozen=True)
@@ -238,4 +282,6 @@ def row_json(row: LedgerRow) -> dict[str, Any]:
         "cells": row.cells,
         "n": row.n,
         "unmet": list(row.unmet),
+        "conditional": list(row.conditional),
+        "detectable": row.detectable,
     }

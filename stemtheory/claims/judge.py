@@ -7,6 +7,7 @@
 
 ``ALPHA`` is the family-wise false-alarm rate of one whole ``verify``; each statistical instance
 gets an equal share of it (Bonferroni), so more claims make every one of them harder to convict.
+That an equality was not rejected says as much as the error that would have been: ``detectable``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from stemtheory.runtime import Floats, Verdict, combine
 
 ALPHA = 1e-3
 INSTANCES = 20_000  # an upper limit on the statistical instances of one verify; a test counts them
+BLIND = 0.5  # an equality whose median detectable error is larger is undecided
 RELATIVE = 1e-9  # rounding allowed to an exact inequality, relative to its right side
 
 
@@ -33,6 +35,8 @@ class Instances(NamedTuple):
     t: Any
     verdicts: Any
     margins: Floats
+    detectable: Floats  # NaN where there is no equality in expectation
+    trivial: Floats  # NaN where there is no run
 
 
 def instances(claim: Claim, c: Comparison) -> Instances:
@@ -46,10 +50,23 @@ def instances(claim: Claim, c: Comparison) -> Instances:
         else:
             verdicts, margins = _limits(left, right * (1 + RELATIVE) + floor)
             margins = np.where(np.abs(left) <= floor, np.inf, margins)
+    trivial = c.flat(np.nan if c.trivial is None else float(c.trivial))
     if c.trivial is not None:  # true, but no better than standing still, a bound says nothing
-        idle = (verdicts == Verdict.HOLDS) & (right >= c.flat(c.trivial))
+        idle = (verdicts == Verdict.HOLDS) & (right >= trivial)
         verdicts = np.where(idle, Verdict.VACUOUS, verdicts)
-    return Instances(left, right, where, t, verdicts, margins)
+    return Instances(left, right, where, t, verdicts, margins, detectable(claim, c), trivial)
+
+
+def detectable(claim: Claim, c: Comparison) -> Floats:
+    """Return the smallest relative error that would be rejected with probability 1/2, or NaN.
+
+    An estimate spreads evenly around its mean, so that is the limit itself over the scale.
+    """
+    scale = np.abs(c.flat(c.right if c.scale is None else c.scale)).astype(float)
+    if claim.kind != "expectation" or not c.two_sided:
+        return np.full(scale.shape, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(critical(c.dof, two_sided=True) * c.flat(c.spread) / scale)
 
 
 def judge(claim: Claim, comparison: Comparison, reading: str) -> list[Finding]:
@@ -92,5 +109,10 @@ def _cell(claim: Claim, reading: str, place: str, found: Instances) -> Finding:
     i = int(np.argmin(found.margins))
     margin = float(found.margins[i]) if np.isfinite(found.margins[i]) else None
     worst = {"t": found.t[i].item(), "left": float(found.left[i]), "right": float(found.right[i])}
+    if np.isfinite(found.trivial[i]):
+        worst["standstill"] = float(found.trivial[i])
     verdict = combine(found.verdicts.tolist())
-    return Finding(claim.id, reading, place, verdict, margin, worst, len(found.left))
+    noticed = tuple(found.detectable[~np.isnan(found.detectable)].tolist())
+    return Finding(
+        claim.id, reading, place, verdict, margin, worst, len(found.left), detectable=noticed
+    )

@@ -19,7 +19,8 @@ Gap = Annotated[str | None, o.option(None, "--gap NUM", "f(x1) - f*", "1, or the
 Replicates = Annotated[str | None, o.option(None, "--replicates INT", "runs of an offer", "16")]
 _EPSILON = "bound on E||grad f(xbar_a)||^2 to reach"
 Epsilon = Annotated[str, o.option(None, "--epsilon NUM", _EPSILON)]
-_SAMPLE, _ROUND = "cost of one sample at one worker", "cost of one round of communication"
+_SAMPLE = "cost of one sample at one worker"
+_ROUND = "cost of one round of one vector: n vectors cost n times as much"
 SampleCost = Annotated[str, o.option(None, "--sample-cost NUM", _SAMPLE, True)]
 RoundCost = Annotated[str, o.option(None, "--round-cost NUM", _ROUND, True)]
 # What the bounds depend on, where nothing is run.
@@ -28,8 +29,8 @@ _OF_BOUNDS = (
     *("plot", "json"),
 )
 FARTHEST = 1e15
-MEASURED = ("T", "samples", "rounds", "cost")
-COLUMNS = ("algorithm", "b", "I", "T", "samples", "rounds", "cost")
+MEASURED = ("T", "samples", "rounds", "vectors", "cost")
+COLUMNS = ("algorithm", "b", "I", *MEASURED)
 
 
 def register(app: typer.Typer) -> None:
@@ -111,7 +112,9 @@ def _draw(document: Mapping[str, Any], path: Path) -> Path:
 def show(d: Mapping[str, Any]) -> None:
     """Print the choice, the other algorithms, the neighbours and the guidance."""
     q, choice = d["question"], d["choice"]
-    constants = ", ".join(f"{n} = {q[n]:g}" for n in ("L", "sigma", "zeta", "gap"))
+    marks = dict.fromkeys(d["defaults"], " (default)")
+    names = ("L", "sigma", "zeta", "gap")
+    constants = ", ".join(f"{n} = {q[n]:g}{marks.get(n, '')}" for n in names)
     console.line(f"to reach {q['epsilon']:g} with {q['K']} workers; {constants}")
     if choice is not None:
         steps = f"eta = {choice['eta']:.4g}"
@@ -126,7 +129,7 @@ def show(d: Mapping[str, Any]) -> None:
         rows = [("choice", choice), *(("instead", other) for other in d["alternatives"])]
         rows += [(other["change"], other) for other in d["neighbours"]]
         console.table(("", *COLUMNS), [[name, *(r[c] for c in COLUMNS)] for name, r in rows])
-        console.line("samples are those of one worker")
+        console.line("samples are those of one worker, vectors are what it sends")
         if "measured_choice" in d:
             show_measured(rows)
     for text in d["guidance"]:
@@ -141,6 +144,6 @@ def show_measured(rows: list[tuple[str, Mapping[str, Any]]]) -> None:
     table = []
     for name, row in rows:
         seen = row["measured"]
-        shown = ["-"] * 4 if seen["T"] is None else [seen[c] for c in MEASURED]
+        shown = ["-"] * len(MEASURED) if seen["T"] is None else [seen[c] for c in MEASURED]
         table.append([name, row["algorithm"], row["b"], row["I"], *shown, seen["reason"]])
     console.table(("", "algorithm", "b", "I", *MEASURED, ""), table)

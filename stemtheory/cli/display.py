@@ -56,6 +56,9 @@ def show_run(d: Document) -> None:
     rows = [[name, value, d["margins"][name], said[name]] for name, value in d["bounds"].items()]
     if rows:
         table(("bound", "value", "margin", "verdict"), rows)
+        for name in d["unstable"]:
+            line(f"{name} is vacuous here, and violated: the run is unstable, and by which factor")
+            line("it exceeds the bound depends on T")
     else:
         line(f"no bound here is about {d['algorithm']}")
     line(

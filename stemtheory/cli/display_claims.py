@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stemtheory.claims import Claim
+from stemtheory.claims import Case, Claim
 from stemtheory.cli.console import line, table
 from stemtheory.cli.display import Document
-from stemtheory.report import READINGS, LedgerLine, lines, matrix, plain
+from stemtheory.report import READINGS, LedgerLine, excess, lines, matrix, plain
 
 READING_TEXT = {
     "literal": "x and d are averaged for the next iterate, the own x stays; one exchange a round",
@@ -49,7 +49,8 @@ def show_synchronisation(document: Document, known: Mapping[str, Claim]) -> None
     found = matrix(document, known)
     rows = [[name, text, *(cells[r] for r in READINGS)] for name, text, cells in found.printed]
     table(("line", "of the paper", *READINGS), rows, "The paper's lines under each reading")
-    line("x: left side over right one at the worst instance found (stemtheory explain M3)")
+    line("x: left side over right one, in expectation, at the worst instance found (stemtheory")
+    line("explain M3, which also shows what fails on single replicates given the past)")
     head = ("line", "of the repaired chain", "readings", "verdict", "margin")
     table(head, found.repaired, "The repaired chain")
     show_summary(document)
@@ -65,6 +66,16 @@ def show_explanation(document: Document, claim: Claim) -> None:
     for premise in document["premises"]:
         line(f"premise: {premise}")
     _show_lines(lines(document["rows"], {claim.id: claim}), "")
+    if any(row["detectable"] for row in document["rows"]):
+        line(
+            "noticed: the relative error that is rejected with probability 1/2, in the median over"
+        )
+        line("the row's equalities; above 0.5 the row is undecided")
+    for row in document["rows"]:
+        _show_both_ways(row)
+    if any(row["conditional"] for row in document["rows"]):
+        line("past: left over right of the worst replicate, given its past; mean: in expectation;")
+        line("95 %: limits of E left / E right over 200 replicates (one where there is no noise)")
     for title in ("reason", "repair"):
         if document[title]:
             line(f"{title}: {document[title]}")
@@ -75,6 +86,20 @@ def show_explanation(document: Document, claim: Claim) -> None:
         )
     if document["mutants"]:
         line(f"mutants it must reject: {'; '.join(document['mutants'])}")
+
+
+def _show_both_ways(row: Document) -> None:
+    """Print the cases that break a conditional claim: one replicate given the past, and means."""
+    if not row["conditional"]:
+        return
+    head = ("case", "past", "mean", "95 %")
+    rows = []
+    for found in row["conditional"]:
+        limits = f"{found['ratio_low']:.4g} to {found['ratio_high']:.4g}"
+        past = excess(found["conditional_margin"]).removeprefix("exceeded ")
+        rows.append([Case.from_json(found["case"]).short(), past, found["verdict"], limits])
+    title = f"Broken on a replicate: {row['reading']}, {row['where']}"
+    table(head, rows, title, cut=("case",))
 
 
 def show_hunt(document: Document) -> None:

@@ -5,7 +5,7 @@ from stemtheory.report.advise_plot import draw_costs
 from stemtheory.report.drawing import Figure, Progress, draw_figures, writable_folder
 from stemtheory.report.figure_table import FigureTable, Quantity
 from stemtheory.report.formula import plain
-from stemtheory.report.ledger_rows import PRINTED, READINGS, LedgerLine, lines, matrix
+from stemtheory.report.ledger_rows import PRINTED, READINGS, LedgerLine, excess, lines, matrix
 from stemtheory.report.panels import Panel, drawable
 from stemtheory.report.tables import Column, Table, Value
 from stemtheory.report.trace_files import targets

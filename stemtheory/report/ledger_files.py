@@ -46,7 +46,7 @@ def full_table(document: Mapping[str, Any]) -> Table:
     numbers = ("margin", "left", "right")
     columns = (
         *(Column(name, False) for name in names),
-        *(Column(name) for name in (*numbers, "n")),
+        *(Column(name) for name in (*numbers, "n", "detectable")),
         Column("t", False),
         Column("cells", False),
         Column("case", False),
@@ -55,7 +55,8 @@ def full_table(document: Mapping[str, Any]) -> Table:
     for row in document["claims"]:
         worst = row["worst"] or {}
         case = json.dumps(worst["case"], sort_keys=True) if worst.get("case") else None
-        sides = (row["margin"], worst.get("left"), worst.get("right"), row["n"])
+        noticed = row["detectable"] and row["detectable"]["median"]
+        sides = (row["margin"], worst.get("left"), worst.get("right"), row["n"], noticed)
         cells = " ".join(f"{name}={count}" for name, count in row["cells"].items())
         where = None if worst.get("t") is None else str(worst["t"])
         rows.append((*(row[name] for name in names), *sides, where, cells, case))

@@ -94,11 +94,37 @@ def reason(claim: Claim, row: Json) -> str:
     if verdict == Verdict.INAPPLICABLE:
         return f"premise unmet: {', '.join(row['unmet'])}"
     if verdict == Verdict.VIOLATED:
-        return f"as expected, {excess(row['margin'])}, {at(row)}"
+        return (
+            f"as expected, {excess(row['margin'])}{both_ways(row)}{unstable(row)}, {counts(row)}"
+            f"{noticed(row)}{at(row)}"
+        )
     if row["margin"] is None:
         return "nothing on the left side above rounding"
     tight = "attained, " if 1 - 1e-6 <= row["margin"] < TIGHT else ""
-    return f"{tight}{at(row)}"
+    return f"{counts(row)}{tight}{noticed(row)}{at(row)}"
+
+
+def counts(row: Json) -> str:
+    """Return how many cells have each verdict where some say nothing: a bound may be vacuous."""
+    if Verdict.VACUOUS not in row["cells"] or len(row["cells"]) == 1:
+        return ""
+    # the row's own verdict first
+    cells = sorted(row["cells"].items(), key=lambda pair: pair[0] != row["verdict"])
+    return ", ".join(f"{verdict} in {n}" for verdict, n in cells) + "; "
+
+
+def noticed(row: Json) -> str:
+    """Return which relative error an equality would notice (``judge.detectable``)."""
+    found = row["detectable"]
+    return f"an error of {found['median']:.2g} would be noticed, " if found else ""
+
+
+def unstable(row: Json) -> str:
+    """Return what a violated bound means where it is no better than standing still."""
+    still = row["worst"].get("standstill")
+    if still is None or row["worst"]["right"] < still:
+        return ""
+    return f" though vacuous (standing still: {still:.3g}): an instability, the factor depends on T"
 
 
 def at(row: Json, full: bool = False) -> str:
@@ -118,6 +144,13 @@ def excess(margin: float | None) -> str:
     if margin is None or margin < 1 / MOST:
         return "right side 0"
     return f"exceeded x{1 / margin:.3g}" if margin < 0.9 else f"exceeded x{1 / margin:.6g}"
+
+
+def both_ways(row: Json) -> str:
+    """Return how many cases of a conditional claim fail in the mean, and given the past."""
+    cases = row["conditional"]
+    mean = sum(case["verdict"] == Verdict.VIOLATED for case in cases)
+    return f" in expectation ({mean} cases; {len(cases)} given the past)" if cases else ""
 
 
 class Repaired(NamedTuple):

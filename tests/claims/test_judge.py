@@ -10,9 +10,10 @@ from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
 from stemtheory.claims.base import Case, Claim, Comparison, Kind, dials
-from stemtheory.claims.checking import opened
+from stemtheory.claims.checking import check, opened, rows_of
 from stemtheory.claims.evidence.path import record
-from stemtheory.claims.judge import ALPHA, INSTANCES, critical, instances, judge
+from stemtheory.claims.judge import ALPHA, INSTANCES, critical, detectable, instances, judge
+from stemtheory.claims.ledger import claims
 from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 
@@ -95,6 +96,49 @@ def test_a_limit_is_crossed_as_often_as_its_share_says(
     sides = Comparison(left, np.zeros(2000), spread=spread, dof=7, two_sided=two_sided)
     convicted = np.sum(instances(claim, sides).verdicts == Verdict.VIOLATED)
     assert abs(convicted - 100) < 45
+
+
+def test_the_detectable_error_is_rejected_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2000 lines that are off by what is said to be noticed: 1000 are convicted, +- 5 x 22.
+
+    At a share of 5 % for each, where the limit of eight values does not yet drown in their spread.
+    """
+    monkeypatch.setattr("stemtheory.claims.judge.ALPHA", 0.05 * INSTANCES)
+    claim = Claim("X", "eq: Step-Size", "expectation", "s", "f", compare=lambda subject: subject)
+    target, sd = 7.0, 3.0
+    known = Comparison(
+        np.array([target]), np.array([target]), spread=sd / 8, dof=63, two_sided=True
+    )
+    error = detectable(claim, known)[0]
+    assert error == pytest.approx(critical(63, two_sided=True) * sd / 8 / target)
+    values = np.random.default_rng(6).normal(target * (1 + error), sd, size=(2000, 64))
+    left, spread = values.mean(axis=1), values.std(axis=1, ddof=1) / 8
+    sides = Comparison(left, np.full(2000, target), spread=spread, dof=63, two_sided=True)
+    convicted = np.sum(instances(claim, sides).verdicts == Verdict.VIOLATED)
+    assert abs(convicted - 1000) < 112
+    scaled = Comparison(np.zeros(1), np.zeros(1), spread=1.0, dof=63, two_sided=True, scale=10.0)
+    assert detectable(claim, scaled) == pytest.approx(critical(63, two_sided=True) / 10)
+    assert np.isnan(detectable(claim, Comparison(left, left, spread=spread, dof=63))).all()
+
+
+def test_an_equality_that_notices_little_is_undecided() -> None:
+    """By the median over the row: 1/20 of it blind is no reason, most of it is."""
+    claim = Claim("X", "eq: Step-Size", "expectation", "s", "f", compare=lambda subject: subject)
+    for spread, expected in [(1e-3, Verdict.HOLDS), (1.0, Verdict.UNDECIDED)]:
+        spreads = np.array([spread] * 19 + [1e3])
+        sides = Comparison(np.ones(20), np.ones(20), spread=spreads, dof=63, two_sided=True)
+        cells = [(cell, None) for cell in judge(claim, sides, "literal")]
+        row = rows_of(claim, "literal", cells)[0]
+        assert row.verdict == expected
+        assert row.detectable is not None
+        assert row.detectable["median"] == pytest.approx(critical(63, True) * spread)
+
+
+@pytest.mark.parametrize("name", ["A2i", "P1", "P2", "P2p", "P3", "M3b", "F1", "F2a"])
+def test_every_equality_of_the_ledger_notices_ten_per_cent(name: str) -> None:
+    for row in check(claims()[name]):
+        assert row.detectable is not None
+        assert row.detectable["median"] < 0.1
 
 
 def test_case_survives_json() -> None:

@@ -69,6 +69,15 @@ def test_the_steps_multiply_to_the_quotient_of_the_bounds() -> None:
             findings.looseness_values()
 
 
+def test_what_was_found_does_not_stand_in_the_template() -> None:
+    """Ranges and thresholds are filled in; what stands by hand is named at the top of the page."""
+    template = TEMPLATE.read_text(encoding="utf-8")
+    for number in ("40000", "86", "318", "144", "160", "66.8", "9.2e"):
+        assert re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", template) is None, number
+    assert template.count("2^19") == 2
+    assert findings.elementary_longest() == 86
+
+
 def test_minus_zero_is_no_exponent() -> None:
     assert findings.exponent(-0.0014) == "0.00"
     assert findings.exponent(-1.000006) == "-1.00"

@@ -15,6 +15,7 @@ import pytest
 
 from stemtheory import load_problem, simulate
 from stemtheory.bounds.verdicts import margins
+from stemtheory.claims import claims
 from stemtheory.cli.app import main
 from stemtheory.runtime.backend import resolve
 from tests.docs.test_commands import BLOCK
@@ -135,6 +136,18 @@ def test_the_table(row: list[str]) -> None:
     ]
     printed = [m for m in margins(trace) if m.name == "stem-theorem"]
     assert all(m.verdict == "vacuous" and (m.value or 0) > 35 for m in printed)
+
+
+def test_which_claims_have_no_mutant_or_no_checker() -> None:
+    known = claims().values()
+    text = " ".join(TEXT.split())
+    assert sum(claim.compare is None for claim in known) == 6
+    assert "A checker can reject all but the six that are not checkable" in text
+    bare = {claim.id for claim in known if claim.compare and not claim.mutants}
+    named = re.search(r"but for the five that are violated as they stand \(([^)]+)\)", text)
+    assert named is not None
+    assert set(named[1].split(", ")) == bare
+    assert len(bare) == 5
 
 
 def test_links_lead_somewhere() -> None:

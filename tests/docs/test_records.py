@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from stemtheory.claims.evidence.measured import against
+from stemtheory.claims.paper.special_cases import RESTING
 from stemtheory.experiment.fits.exponents import agreement
 from tests.helpers.sources import ROOT
 
@@ -55,6 +57,108 @@ def test_the_tables_of_speed(script: Any) -> None:
     tables = script("tables")
     assert tables.fused_table(record("fused")) in page("performance.md")
     assert tables.peers_table(record("peers")) in page("performance.md")
+
+
+TABLE1 = {
+    "b = 1, I = 4": ("", ("fedavg", "scaffold", "mimemvr", "fedglomo")),
+    "b = 1, I = eps^(-1/2)": ("_local", ("fedavg", "stem")),
+    "I = 1, b = eps^(-1/2)": ("_batch", ("fedavg", "stem")),
+    "b = 1, I = 1/eps": ("_prox", ("fedpd", "fedprox")),
+}
+NAMES = {
+    "fedavg": "FedAvg", "scaffold": "SCAFFOLD", "mimemvr": "MimeMVR", "fedglomo": "FedGLOMO",
+    "stem": "STEM", "fedpd": "FedPD", "fedprox": "FedProx",
+}  # fmt: skip
+FRACTIONS = {-2.0: "-2", -1.5: "-3/2", -1.0: "-1"}
+
+
+def test_the_exponents_of_the_systems() -> None:
+    fits = record("full_sweeps")["sweeps"]["systems"]["fits"]
+
+    def cell(rule: str, system: str) -> str:
+        mine = [fit for fit in fits if fit["name"].startswith(f"{rule}, {system},")]
+        assert len(mine) == 3
+        found = [fit["exponent"] for fit in mine]
+        return f"{max(found):.2f} to {min(found):.2f} ({FRACTIONS[mine[0]['theory']]})"
+
+    text = page("algorithms.md")
+    for run, (ending, systems) in TABLE1.items():
+        for i, system in enumerate(systems):
+            samples, rounds = (cell(f"{cost}{ending}", system) for cost in ("samples", "rounds"))
+            if not ending:
+                assert samples == rounds
+                rounds = f"the same{rounds[rounds.index(' (') :]}"
+            row = f"| {run if i == 0 else ''} | {NAMES[system]} | {samples} | {rounds} |"
+            assert row.replace("|  |", "| |") in text
+    pd = [f for f in fits if "_prox, fedpd" in f["name"]]
+    assert 0.06 < max(abs(fit["exponent"] - fit["theory"]) for fit in pd) < 0.07
+
+
+def words(name: str) -> str:
+    """A page without its line breaks."""
+    return " ".join(page(name).split())
+
+
+def test_the_cells_of_full_sweeps() -> None:
+    assert record("full_sweeps")["sweeps"]["margins"]["cells"] == 420
+    assert "its 420 cells" in words("sweeps.md")
+
+
+def test_the_machinery_of_sweeps() -> None:
+    found, text = record("sweep"), words("performance.md")
+    rate, writes = found["cells_per_second"], found["writes_per_second"]
+    many, single = writes["in transactions of 100"], writes["in transactions of 1"]
+    assert (
+        f"{rate['1 serial']:.0f} cells a second without workers, {rate['1 processes']:.0f} with one"
+        f" worker process and {rate['2 processes']:.0f} with two"
+    ) in text
+    assert f"{round(single, -2):,.0f} writes a second one by one" in text
+    assert f"{round(many, -2):,.0f} in transactions of 100" in text
+    resume = found["resume"]
+    assert f"a resume of {resume['cells']:,} finished cells" in text
+    assert f"nothing to do takes {resume['wall_seconds']:.1f} s" in text
+
+
+def test_what_is_said_of_the_tables_of_speed() -> None:
+    fused, peers, text = record("fused")["rows"], record("peers")["rows"], words("performance.md")
+
+    def ends(values: Any, digits: int) -> str:
+        return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
+
+    ratios = [row["ratios"] for row in fused]
+    assert f"reached, {ends([r['fused/numpy_normals'] for r in ratios], 2)};" in text
+    assert f"**missed**, {ends([r['fused/own_noise'] for r in ratios], 1)}." in text
+    noise = [row["ns"]["own_noise"]["cpu_ns"] for row in peers]
+    assert f"({ends(noise, 2)} ns a normal in float32" in text
+    two = [r["two_threads/one"] for r in ratios]
+    late = [round(100 * (t - 1.1)) for t in two if t > 1.1]
+    assert sum(t <= 1.1 for t in two) == 5
+    assert len(two) == 12
+    assert "reached in five rows of twelve" in text
+    assert f"missed by {min(late)} to {max(late)} per cent" in text
+    worse = [
+        row for row in fused if row["ratios"]["fedavg/own_noise"] > row["ratios"]["fused/own_noise"]
+    ]
+    assert [(row["size"], row["dtype"], row["noise"]) for row in worse] == [
+        ("small", "float32", "modulated")
+    ]
+    single = [row["ratios"] for row in peers if row["threads"] == 1]
+    torch, jax = ([row[f"{name}/fused"] for row in single] for name in ("torch_compile", "jax"))
+    assert f"reached ({', '.join(f'{t:.1f}' for t in torch)})" in text
+    assert f"({jax[1]:.0f} and {jax[2]:.0f}), and missed by a hair at small ({jax[0]:.1f})" in text
+
+
+def test_what_momentum_measures_at_the_own_step_of_the_theorem() -> None:
+    """SP2 near a minimum: 1/(4 (1 - beta)) = 2.5 of what the constants allow."""
+    beside = against("fedavg-theorem")
+    found = {case.algorithm: beside(case) for case in RESTING}
+    polyak, nesterov = (
+        float(found[f"local-{name}"].left[0] / found[f"local-{name}"].right[0])
+        for name in ("polyak", "nesterov")
+    )
+    assert f"measured {polyak:.1f} for Polyak, {nesterov:.1f} for Nesterov" in words(
+        "algorithms.md"
+    )
 
 
 def test_the_scripts_still_run(script: Any, tmp_path: Path) -> None:

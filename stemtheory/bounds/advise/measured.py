@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.algorithms import ALGORITHMS
 from stemtheory.bounds.advise.offers import advise
 from stemtheory.oracles import Problem, refuse_no_problem
 from stemtheory.runtime import Floats, UsageError, Verdict, callback, one_blas_thread, part, whole
@@ -111,11 +112,12 @@ class Way:
     B: int | None
     sync_batch: int
     samples: float  # per worker, of all T iterations
+    vectors: float  # that a worker sends in them
 
 
 @dataclass(frozen=True)
 class MeasuredCost:
-    """Iterations, samples per worker, rounds and cost to epsilon as measured.
+    """Iterations, samples per worker, rounds, vectors sent and cost to epsilon as measured.
 
     All are None where ``reason`` says why; ``low`` and ``high`` are a 95 % interval for T.
     """
@@ -125,13 +127,14 @@ class MeasuredCost:
     high: float | None = None
     samples: float | None = None
     rounds: float | None = None
+    vectors: float | None = None
     cost: float | None = None
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Where and how it is measured; costs are those of one sample at a worker and of one round."""
+    """Where and how it is measured, and what a sample costs and a round of one vector."""
 
     problem: Problem
     epsilon: float
@@ -170,9 +173,10 @@ class Experiment:
     def _cost(self, way: Way, T: float, low: float | None, high: float | None) -> MeasuredCost:
         first = way.B or 0
         samples = first + (way.samples - first) * T / way.T
-        rounds = T / way.I
-        cost = self.sample_cost * samples + self.round_cost * rounds
-        return MeasuredCost(T, low, high, samples, rounds, cost)
+        before = ALGORITHMS[way.algorithm].make({}).costs.initial_vectors
+        vectors = before + (way.vectors - before) * T / way.T
+        cost = self.sample_cost * samples + self.round_cost * vectors
+        return MeasuredCost(T, low, high, samples, T / way.I, vectors, cost)
 
     def _record(self, way: Way) -> tuple[Floats, Floats]:
         """Return the running average of one run: times (n,), values (n, R)."""
@@ -221,7 +225,7 @@ def measured_ways(
 
 def way_of(offer: dict[str, Any]) -> Way:
     """Return how an offer is run; minibatch SGD is FedAvg, and is run as it."""
-    names = ("b", "I", "T", "B", "sync_batch", "samples")
+    names = ("b", "I", "T", "B", "sync_batch", "samples", "vectors")
     algorithm = "stem" if offer["algorithm"] == "stem" else "fedavg"
     return Way(algorithm, *(offer[name] for name in names))
 

@@ -2,10 +2,8 @@
 
 Everything is promised by a proved bound: STEM by the repaired theorem, its log-free corollary and
 the paper's inequality before its logarithmic step, which is sound as printed at I = 1; FedAvg and
-its case I = 1, minibatch SGD, by the paper's theorem. `advise_measured` also runs every offer on a
-problem. Cost is that of one worker, since workers compute side by side:
-
-    cost = sample_cost * (samples per worker) + round_cost * rounds.
+its case I = 1, minibatch SGD, by the paper's theorem. `advise_on` also runs every offer on a
+problem; `search` says what an offer costs.
 
 Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg, Table: Comparison,
 Def: ComputationComplexity, Def: CommunicationComplexity.
@@ -13,79 +11,34 @@ Def: ComputationComplexity, Def: CommunicationComplexity.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-from stemtheory.bounds.evaluation import Inversion, invert
-from stemtheory.oracles import USUAL, resolve_zeta
-from stemtheory.runtime import UsageError, real, whole
-from stemtheory.schedules import FedAvgTheorem, Theorem
+from stemtheory.bounds.advise.robustness import robustness, said
+from stemtheory.bounds.advise.search import (
+    BOUNDS,
+    Offer,
+    Question,
+    cheapest,
+    neighbours,
+    question,
+    rank,
+)
+from stemtheory.bounds.evaluation import invert
+from stemtheory.oracles import USUAL
 
-# For each algorithm the bounds that speak of it; minibatch SGD is FedAvg with I = 1.
-BOUNDS = {
-    "stem": ("stem-log-free", "stem-repaired", "stem-intermediate"),  # the last also at I = 1
-    "minibatch-sgd": ("minibatch-sgd",),  # before FedAvg: simpler where they coincide
-    "fedavg": ("fedavg-theorem",),
-}
-NUS = tuple(n / 10 for n in range(11))
 SPEED_UP = {"stem": 2, "fedavg": 3, "minibatch-sgd": 1}  # linear in K from T = K^w
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is to be reached, with which constants, and what a sample and a round cost."""
-
-    epsilon: float
-    K: int
-    L: float
-    sigma: float
-    zeta: float
-    gap: float
-    sample_cost: float
-    round_cost: float
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """The keywords of `bounds.invert`."""
-        return {k: getattr(self, k) for k in ("K", "L", "sigma", "zeta", "gap")}
-
-
-@dataclass(frozen=True)
-class Offer:
-    """One way to reach epsilon, by one bound. ``samples`` are per worker, ``b`` is whole.
-
-    ``nu`` is where (b, I) come from, None off the curve; ``eta`` and ``a`` are constant until step
-    ``constant_until`` (None: to the end); ``a`` is None where there is no momentum.
-    """
-
-    algorithm: str
-    bound: str
-    nu: float | None
-    b: int
-    I: int
-    T: int
-    B: int | None
-    sync_batch: int
-    eta: float
-    a: float | None
-    constant_until: int | None
-    samples: float
-    samples_total: float
-    rounds: int
-    cost: float
 
 
 def advise(
     epsilon: object,
     K: object = USUAL.K,
     *,
-    L: object = USUAL.L,
-    sigma: object = USUAL.sigma,
+    L: object = None,
+    sigma: object = None,
     zeta: object = None,
-    gap: object = USUAL.gap,
+    gap: object = None,
     sample_cost: object = 1.0,
     round_cost: object = 0.0,
 ) -> dict[str, Any]:
@@ -98,15 +51,16 @@ def advise(
     epsilon, K
         What E||grad f(xbar_a)||^2 is to reach, and the workers.
     L, sigma, zeta, gap
-        The constants of the assumptions, and f(x_1) - f*; zeta is 1, or 0 with one worker.
+        The constants of the assumptions, and f(x_1) - f*; those left out are the usual ones (zeta
+        is 0 with one worker), ``defaults`` names them and ``robustness`` says what they decide.
     sample_cost, round_cost
-        What one sample at a worker and one round cost.
+        What one sample at a worker costs, and a round in which it sends one vector.
 
     Returns
     -------
     dict
         ``choice`` and ``alternatives`` (algorithm, b, I, T, steps, samples, rounds, cost),
-        ``neighbours``, ``sweet_spot`` and ``guidance`` in words.
+        ``neighbours``, ``sweet_spot``, ``defaults``, ``robustness`` and ``guidance`` in words.
 
     Raises
     ------
@@ -120,8 +74,13 @@ def advise(
     'stem'
     """
     q = question(epsilon, K, L, sigma, zeta, gap, sample_cost, round_cost)
-    document: dict[str, Any] = {"question": asdict(q)}
-    if 2 * q.L * q.gap <= q.epsilon:
+    given = {"L": L, "sigma": sigma, "zeta": zeta, "gap": gap}
+    # with one worker zeta is 0, whoever says so
+    defaults = [
+        name for name, value in given.items() if value is None and (name, q.K) != ("zeta", 1)
+    ]
+    document: dict[str, Any] = {"question": asdict(q), "defaults": defaults}
+    if q.start_is_enough:
         text = (
             f"No guidance: the start itself has ||grad f(x1)||^2 <= 2 L gap = {2 * q.L * q.gap:g},"
             f" which is at most epsilon = {q.epsilon:g}, so every bound there is vacuous."
@@ -131,6 +90,7 @@ def advise(
             "alternatives": [],
             "neighbours": [],
             "sweet_spot": None,
+            "robustness": [],
         }
         reasons = {"choice": "nothing needs to be run", "sweet_spot": "nothing needs to be run"}
         return document | empty | {"guidance": [text], "reasons": reasons}
@@ -138,148 +98,16 @@ def advise(
     ranked = sorted(best.values(), key=rank)
     choice = ranked[0]
     around = neighbours(q, choice)
+    changed = robustness(q, best, choice, defaults)
     return document | {
         "choice": asdict(choice),
         "alternatives": [asdict(offer) for offer in ranked[1:]],
         "neighbours": [{"change": change} | asdict(offer) for change, offer in around],
         "sweet_spot": sweet_spot(q, best["stem"]),
-        "guidance": guidance(q, best, choice),
+        "robustness": changed,
+        "guidance": [*guidance(q, best, choice), *said(defaults, q, changed)],
         "reasons": _reasons([*ranked, *(offer for _, offer in around)]),
     }
-
-
-def question(
-    epsilon: object,
-    K: object,
-    L: object,
-    sigma: object,
-    zeta: object,
-    gap: object,
-    sample_cost: object,
-    round_cost: object,
-) -> Question:
-    """Return the question, checked; zeta is 1 by default and 0 with one worker."""
-    workers = whole("K", K)
-    given = None if zeta is None else real("zeta", zeta, minimum=0)
-    costs = (
-        real("sample_cost", sample_cost, minimum=0),
-        real("round_cost", round_cost, minimum=0),
-    )
-    if costs == (0, 0):
-        raise UsageError(
-            "sample_cost and round_cost are both 0, but then everything is free: give one above 0."
-        )
-    return Question(
-        real("epsilon", epsilon, positive=True),
-        workers,
-        real("L", L, positive=True),
-        real("sigma", sigma, minimum=0),
-        resolve_zeta(workers, given, "sinusoid")[0],
-        real("gap", gap, minimum=0),
-        *costs,
-    )
-
-
-def rank(offer: Offer) -> tuple[float, int, float]:
-    """Return what offers are compared by: cost, then rounds, then samples."""
-    return offer.cost, offer.rounds, offer.samples
-
-
-@functools.lru_cache(maxsize=64)
-def cheapest(q: Question, algorithm: str) -> Offer:
-    """Return the cheapest offer of an algorithm: from its curve downhill in (b, I).
-
-    From every point of the curve b and I are halved and doubled while that costs less.
-    """
-    starts = {(offer.b, offer.I): offer for offer in sorted(along(q, algorithm), key=rank)[::-1]}
-    return min((_downhill(q, offer) for offer in starts.values()), key=rank)
-
-
-def _downhill(q: Question, found: Offer) -> Offer:
-    while True:
-        better = min((offer for _, offer in neighbours(q, found)), key=rank, default=found)
-        if rank(better) >= rank(found):
-            return found
-        found = better
-
-
-def along(q: Question, algorithm: str) -> Iterator[Offer]:
-    """Yield the offers along the trade-off curve, b rounded either way to whole samples."""
-    for bound in BOUNDS[algorithm]:
-        for nu in (0.0,) if algorithm == "minibatch-sgd" else NUS:
-            point = invert(bound, q.epsilon, nu=nu, **q.constants)
-            for b in {max(1, math.floor(point.b)), math.ceil(point.b)}:
-                offer = at(q, algorithm, bound, b, point.I, nu)
-                if offer is not None:
-                    yield offer
-
-
-def neighbours(q: Question, offer: Offer) -> list[tuple[str, Offer]]:
-    """Return the offers with b or I halved or doubled, by the best bound for each."""
-    changes = {
-        "b/2": (offer.b // 2, offer.I),
-        "2b": (2 * offer.b, offer.I),
-        "I/2": (offer.b, offer.I // 2),
-        "2I": (offer.b, 2 * offer.I),
-    }
-    if offer.algorithm == "minibatch-sgd":
-        changes = {name: changes[name] for name in ("b/2", "2b")}
-    found = []
-    for name, (b, I) in changes.items():
-        if b < 1 or I < 1:
-            continue
-        if (other := cheapest_at(q, offer.algorithm, b, I)) is not None:
-            found.append((name, other))
-    return found
-
-
-def cheapest_at(q: Question, algorithm: str, b: int, I: int) -> Offer | None:
-    """Return the offer at fixed (b, I) by the best bound; None where none proves anything."""
-    offers = (at(q, algorithm, bound, b, I, None) for bound in BOUNDS[algorithm])
-    return min((offer for offer in offers if offer is not None), key=rank, default=None)
-
-
-@functools.lru_cache(maxsize=4096)
-def at(q: Question, algorithm: str, bound: str, b: int, I: int, nu: float | None) -> Offer | None:
-    """Return the offer at fixed (b, I); None where no run is proved to reach epsilon there."""
-    name = "fedavg-theorem" if bound == "minibatch-sgd" else bound
-    try:
-        found = invert(name, q.epsilon, b=b, I=I, **q.constants)
-    except UsageError:
-        return None
-    if not found.bound.applies:
-        return None
-    return _offer(q, algorithm, bound, found, nu)
-
-
-def _offer(q: Question, algorithm: str, bound: str, found: Inversion, nu: float | None) -> Offer:
-    b, I, T = round(found.b), found.I, found.T
-    stem = algorithm == "stem"
-    end = None
-    if stem:
-        steps = Theorem(q.L, q.K, b, I)
-        eta, a = float(steps.eta(1)), float(steps.momentum(2))
-        end = int(steps.constant_phase_end) if steps.constant_phase_end < T else None
-    else:
-        eta, a = float(FedAvgTheorem(T, q.K, b, I, q.L).eta(1)), None
-    cost = q.sample_cost * found.samples_per_worker + q.round_cost * found.rounds
-    return Offer(
-        algorithm,
-        bound,
-        nu,
-        b,
-        I,
-        T,
-        b * I if stem else None,
-        found.bound.setting.sync_batch,
-        eta,
-        a,
-        end,
-        found.samples_per_worker,
-        found.samples_total,
-        found.rounds,
-        cost,
-    )
 
 
 def sweet_spot(q: Question, stem: Offer) -> dict[str, float]:

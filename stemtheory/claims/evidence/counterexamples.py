@@ -40,7 +40,7 @@ OPPOSED_NOISY = replace(
     dials=dials(
         h=0.02, het_frequency=0.9, zeta=2.0, sigma=1e-4, noise="additive", heterogeneity="sinusoid"
     ),
-    replicates=64,
+    replicates=8000,
 )
 
 

@@ -29,6 +29,9 @@ def _points(path: Path) -> Floats:
     return np.concatenate([near, FAR * near])
 
 
+FRESH = 4000  # minibatches that are averaged
+
+
 def smoothness(path: Path, noise: float = 0.0) -> Comparison:
     """||grad f^(k)(x) - grad f^(k)(y)||^2 <= L^2 ||x - y||^2, without or with the noise."""
     x = _points(path)
@@ -46,13 +49,16 @@ def mean_squared_smoothness(path: Path, declared: float = 1.0) -> Comparison:
 
 def unbiased(case: Case, shrink: float = 1.0) -> Comparison:
     """The mean of fresh minibatch gradients is the gradient, coordinate by coordinate."""
-    path, R = record(case), 400
+    path, R = record(case), FRESH
     x = np.broadcast_to(path.p[path.T, 0], (R, *path.p.shape[2:]))
     draw = gaussian_draw(path.problem, path.case.seed + 1, R)
     g = shrink * path.problem.stochastic_gradient(x, draw(0, path.case.b))
     gradient = path.problem.gradient(path.p[path.T, 0])
     spread = g.std(axis=0, ddof=1) / np.sqrt(R)
-    return Comparison(g.mean(axis=0), gradient, spread=spread, dof=R - 1, two_sided=True)
+    size = np.sqrt(square(g).mean(axis=0))[..., None]  # an error is relative to a gradient's size
+    return Comparison(
+        g.mean(axis=0), gradient, spread=spread, dof=R - 1, two_sided=True, scale=size
+    )
 
 
 def bounded_variance(path: Path, declared: float = 1.0) -> Comparison:

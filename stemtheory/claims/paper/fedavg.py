@@ -57,7 +57,7 @@ def lemma_cases(level: str) -> tuple[Case, ...]:
 
 def noisy_cases(level: str) -> tuple[Case, ...]:
     """Return runs whose noise has variance sigma^2 at every x, with many replicates."""
-    R = {"quick": 256, "default": 1024, "full": 4096}[level]
+    R = {"quick": 1024, "default": 1024, "full": 4096}[level]
     made = (dials(sigma=0.5, zeta=1.0), dials(sigma=2.0, zeta=0.0, noise="additive"))
     return tuple(
         fedavg_case(name, K, 2, b, I, 3, one, replicates=R)

@@ -32,7 +32,7 @@ from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import square
 from stemtheory.runtime import Floats
 
-REPLICATES = {"quick": 1000, "default": 4000, "full": 16000}
+REPLICATES = {"quick": 4000, "default": 4000, "full": 16000}
 EXACT_NOISES = ("phase", "additive")  # their variance is sigma^2 at every x
 
 
@@ -48,14 +48,22 @@ def noisy_cases(level: str) -> tuple[Case, ...]:
     )
 
 
-def mean_of(path: Path, values: Floats, right: Any = 0.0, where: Any = None) -> Comparison:
+def mean_of(
+    path: Path, values: Floats, right: Any = 0.0, where: Any = None, scale: Any = None
+) -> Comparison:
     """Return the mean over replicates (axis 1 of [n, R, ...]), to be equal to the right side."""
     left, R = values.mean(axis=1), path.case.replicates
     spread = values.std(axis=1, ddof=1) / np.sqrt(R)
     t = path.t.reshape(-1, *[1] * (left.ndim - 1))
     where = path.where(t, "either") if where is None else where
     target = np.broadcast_to(right, left.shape)
-    return Comparison(left, target, where, t, spread=spread, dof=R - 1, two_sided=True)
+    return Comparison(left, target, where, t, spread=spread, dof=R - 1, two_sided=True, scale=scale)
+
+
+def product(path: Path, u: Floats, v: Floats) -> Comparison:
+    """E <u, v> = 0 for u, v [n, R, ..., dim]; an error is relative to the two root mean squares."""
+    sizes = square(u).mean(axis=1) * square(v).mean(axis=1)
+    return mean_of(path, (u * v).sum(axis=-1), scale=np.sqrt(sizes))
 
 
 # --- uncorrelated ---------------------------------------------------------------------------
@@ -67,7 +75,7 @@ def error_and_noise(case: Case, lag: int | None = None) -> Comparison:
     t = path.t
     noise = innovation(path) if lag is None else brackets(path, lag)
     kept = (1 - path.a[t + 1])[:, None, None] * path.ebar[t]
-    return mean_of(path, (kept * mean_over_workers(noise[t])).sum(axis=-1))
+    return product(path, kept, mean_over_workers(noise[t]))
 
 
 def across_workers(case: Case, shared: bool = False) -> Comparison:
@@ -84,17 +92,17 @@ def across_workers(case: Case, shared: bool = False) -> Comparison:
             return bracket(path, t, np.broadcast_to(xi[..., :1, :], xi.shape))
 
         total = np.stack([same(int(t)) for t in path.t])
-    return mean_of(path, (total[:, :, :-1] * total[:, :, 1:]).sum(axis=-1))
+    return product(path, total[:, :, :-1], total[:, :, 1:])
 
 
 def across_samples(case: Case, other: int = 1) -> Comparison:
     """E <bracket_k(xi), bracket_k(xi')> = 0 for two samples of one minibatch."""
     path = record(case)
-    products = [
-        bracket(path, t, single(path, t, 0)) * bracket(path, t, single(path, t, other))
-        for t in map(int, path.t)
-    ]
-    return mean_of(path, np.stack(products).sum(axis=-1))
+    first, second = (
+        np.stack([bracket(path, t, single(path, t, which)) for t in map(int, path.t)])
+        for which in (0, other)
+    )
+    return product(path, first, second)
 
 
 # --- the first direction --------------------------------------------------------------------

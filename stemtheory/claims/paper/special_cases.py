@@ -116,7 +116,8 @@ CLAIMS = (
     ),
     momentum(
         id="SP2",
-        statement="With local Nesterov or Polyak momentum the FedAvg theorem holds, as printed.",
+        statement="With local Nesterov or Polyak momentum the FedAvg theorem holds, with its"
+        " explicit constants (the paper claims O(.), which this does not touch).",
         formula=r"u \leftarrow \beta u + g,\ \eta = \sqrt{bK/T}:\ E\|\nabla f(\bar x_a)\|^2 \leq"
         r" \mathrm{the\ bound\ of\ F4}",
         cases=lambda level: tuple(own_step(case) for case in momentum_cases(level)),

@@ -37,7 +37,9 @@ def test_every_offer_is_run_and_reaches_epsilon_where_it_says(measured: dict[str
         assert abs(np.mean(again.grad_sq) - 0.02) < 4 * spread + 0.02 / T
         counted = again.counts.samples_per_worker
         assert seen["samples"] == pytest.approx(counted, rel=offer["I"] / T)
-        assert seen["cost"] == seen["samples"] + 5 * seen["rounds"]
+        stem = way.algorithm == "stem"
+        assert seen["vectors"] == pytest.approx(2 * seen["rounds"] + 1 if stem else seen["rounds"])
+        assert seen["cost"] == seen["samples"] + 5 * seen["vectors"]
     best = min(offers(measured), key=lambda offer: float(offer["measured"]["cost"]))
     assert measured["measured_choice"] == best
     assert measured["guidance"][0].startswith("Measured: ")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from stemtheory.bounds import evaluate, invert
-from stemtheory.bounds.advise.offers import BOUNDS, advise
+from stemtheory.bounds.advise.offers import advise
+from stemtheory.bounds.advise.search import BOUNDS, cheapest, cheapest_at, question
 from stemtheory.cli.app import main
 from stemtheory.report.advise_plot import costs_of
 from stemtheory.runtime.errors import UsageError
@@ -47,7 +48,10 @@ def test_every_offer_is_what_its_bound_promises(case: dict[str, Any]) -> None:
         assert offer["rounds"] == found.rounds == offer["T"] // offer["I"]
         assert offer["samples"] == found.samples_per_worker
         assert offer["samples_total"] == K * offer["samples"]
-        assert offer["cost"] == offer["samples"] + round_cost * offer["rounds"]
+        # the mean direction and the mean point of every round, and the first direction
+        sent = 2 * offer["rounds"] + 1 if offer["algorithm"] == "stem" else offer["rounds"]
+        assert offer["vectors"] == sent
+        assert offer["cost"] == offer["samples"] + round_cost * sent
         assert found.bound.applies
         assert evaluate(name, found.bound.setting).value <= case["epsilon"]
 
@@ -67,12 +71,85 @@ def test_the_choice_costs_no_more_than_any_point_of_the_curve(case: dict[str, An
         point = invert("stem-repaired", case["epsilon"], nu=nu, **sizes)
         b = math.ceil(point.b)
         at = invert("stem-repaired", case["epsilon"], b=b, I=point.I, **sizes)
-        cost = at.samples_per_worker + case.get("round_cost", 0.0) * at.rounds
+        cost = at.samples_per_worker + case.get("round_cost", 0.0) * (2 * at.rounds + 1)
         assert d["choice"]["cost"] <= cost
 
 
+def exhaustive(q: Any, algorithm: str, batches: range, local: range) -> float:
+    """The least proved cost of an algorithm over a grid of (b, I)."""
+    tried = (cheapest_at(q, algorithm, b, I) for b in batches for I in local)
+    return min(offer.cost for offer in tried if offer is not None)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "K", "sigma", "round_cost"),
+    [(1e-4, 4, 0.5, 50.0), (3e-2, 2, 2.0, 10.0), (0.3, 16, 0.1, 1.0)],
+)
+def test_no_whole_b_and_I_is_cheaper(
+    epsilon: float, K: int, sigma: float, round_cost: float
+) -> None:
+    """Every cell of a grid that holds the choice; T is whole, which ripples the cost by 1e-4."""
+    q = question(epsilon, K, None, sigma, None, None, 1.0, round_cost)
+    for algorithm, local in (("stem", range(1, 9)), ("fedavg", range(1, 4))):
+        found = cheapest(q, algorithm)
+        assert found.I in local
+        least = exhaustive(q, algorithm, range(max(1, found.b - 8), found.b + 9), local)
+        assert found.cost <= least * (1 + 2e-4)
+
+
+def test_the_neighbour_that_was_missed() -> None:
+    """STEM at one vector a round and 100 samples a round: b = 10 is cheaper than b = 9."""
+    q = question(1e-4, 4, None, None, None, None, 1.0, 50.0)
+    found, missed = cheapest(q, "stem"), cheapest_at(q, "stem", 9, 2)
+    assert missed is not None
+    assert missed.samples + 100 * missed.rounds == 51_696_882
+    assert (found.b, found.samples + 100 * found.rounds) == (10, 51_567_340)
+
+
+def test_two_vectors_a_round_change_the_winner() -> None:
+    """Where rounds are dear, STEM's second vector makes minibatch SGD the cheaper one."""
+    d = told(1e-4, 4, round_cost=1000.0)
+    stem = next(o for o in d["alternatives"] if o["algorithm"] == "stem")
+    assert d["choice"]["algorithm"] == "minibatch-sgd"
+    assert stem["samples"] + 1000 * stem["rounds"] < d["choice"]["cost"]
+    assert stem["cost"] / d["choice"]["cost"] == pytest.approx(1.82, abs=0.01)
+
+
+def test_constants_that_nobody_gave_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    d = advise(1e-4, L=1.0, gap=1.0, round_cost=100)
+    assert d["defaults"] == ["sigma", "zeta"]
+    assert [(r["constant"], r["factor"]) for r in d["robustness"]] == [
+        ("sigma", 0.25), ("sigma", 4.0), ("zeta", 0.25), ("zeta", 4.0),
+    ]  # fmt: skip
+    assert advise(1e-2, L=1, sigma=0.5, zeta=1, gap=1)["robustness"] == []
+    assert advise(1e-2, 1, L=1, sigma=0.5, gap=1)["defaults"] == []
+    assert main(["advise", "--epsilon", "1e-4", "--gap", "1", "--round-cost", "100"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "zeta = 1 (default), gap = 1 " in out
+    assert "It changes to stem with b = 33, I = 2 for sigma x 4" in out
+    assert "The choice stays (at most 10 % from the cheapest) for L / 4, L x 4" in out
+
+
+def test_whether_a_choice_survives_is_what_the_changed_question_says() -> None:
+    d = advise(1e-2, round_cost=10.0)
+    choice = d["choice"]
+    assert len(d["robustness"]) == 8
+    for row in d["robustness"]:
+        changed = CONSTANTS | {row["constant"]: row["factor"] * CONSTANTS[row["constant"]]}
+        other = advise(1e-2, round_cost=10.0, **changed)
+        assert row["algorithm"] == other["choice"]["algorithm"]
+        L, sigma, zeta, gap = changed.values()
+        q = question(1e-2, 4, L, sigma, zeta, gap, 1.0, 10.0)
+        kept = cheapest_at(q, choice["algorithm"], choice["b"], choice["I"])
+        ratio = None if kept is None else kept.cost / other["choice"]["cost"]
+        assert row["cost_of_keeping"] == (ratio and pytest.approx(ratio, rel=1e-3))
+        assert row["stays"] == (ratio is not None and ratio <= 1.1)
+    enough = advise(1.5, round_cost=10.0)["robustness"]
+    assert [r["algorithm"] for r in enough if (r["constant"], r["factor"]) == ("L", 0.25)] == [None]
+
+
 def test_steps_are_those_of_the_theorems() -> None:
-    d = told(1e-5, 16, round_cost=1000)
+    d = told(1e-5, 16, round_cost=100)
     stem = d["choice"]
     assert stem["algorithm"] == "stem"
     steps = Theorem(1.0, 16, stem["b"], stem["I"])
@@ -137,12 +214,12 @@ def test_bad_input_is_one_sentence(bad: dict[str, Any], text: str) -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["advise", "--epsilon", "1e-5", "--workers", "16", "--round-cost", "1e3"]
+    words = ["advise", "--epsilon", "1e-5", "--workers", "16", "--round-cost", "1e2"]
     assert main([*words, "--json"]) == 0
     d = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     keys = {"algorithm", "nu", "b", "I", "T", "eta", "a", "samples", "rounds", "cost"}
     assert keys <= set(d["choice"])
-    assert d["choice"] == told(1e-5, 16, round_cost=1000)["choice"]
+    assert d["choice"] == told(1e-5, 16, round_cost=100)["choice"]
     assert main(words) == 0
     assert "choice: stem" in capsys.readouterr().out
     assert main(["advise", "--epsilon", "3"]) == 0

@@ -26,7 +26,7 @@ from stemtheory.claims.base import (
     Mutant,
     wrong,
 )
-from stemtheory.claims.evidence.brackets import brackets
+from stemtheory.claims.evidence.brackets import brackets, innovation
 from stemtheory.claims.evidence.counterexamples import (
     OPPOSED_NOISY,
     QUIET,
@@ -114,11 +114,17 @@ def recursion(path: Path, lag: int = 0, shift: int = 1) -> Comparison:
 
 
 def expected_growth(case: Case, kept: int = 2, samples: float = 1.0) -> Comparison:
-    """E||ebar_{t+1}||^2 = (1-a)^2 E||ebar_t||^2 + (1/(b^2 K^2)) sum_k sum_xi E||bracket||^2."""
+    """E||ebar_{t+1}||^2 = (1-a)^2 E||ebar_t||^2 + (1/(b^2 K^2)) sum_k sum_xi E||bracket||^2.
+
+    2 (1-a) <ebar_t, noise of the step>, whose mean is 0 (P1), is taken off the left side: else its
+    spread, that of an old and large ebar_t, would hide errors many times the right side.
+    """
     path = record(case)
     t = path.t
     power = path.noise_power[t] * samples
     left = square(path.ebar[t + 1]) - per_t(1 - path.a[t + 1]) ** kept * square(path.ebar[t])
+    noise, keep = mean_over_workers(innovation(path)[t]), per_t(1 - path.a[t + 1])
+    left -= 2 * keep * (path.ebar[t] * noise).sum(axis=-1)
     found, right = mean_of(path, left - power), power.mean(axis=1)
     return replace(found, left=found.left + right, right=right)
 
