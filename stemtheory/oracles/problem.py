@@ -100,7 +100,7 @@ class Problem(Protocol):
         """Return grad f^(k)(x_k) for every worker: shape [..., K, dim] to the same."""
 
     def draw(self, stream: Any, shape: tuple[int, ...], b: float, dtype: np.dtype[Any]) -> Any:
-        """Return minibatches of b samples for every leading index: shape [*shape, K, ...]."""
+        """Return minibatches of b samples for every leading index: shape ``[*shape, K, ...]``."""
 
     def evaluate(self, x: Any) -> Any:
         """Return all that ``combine`` needs to know of the points x, shape [..., K, dim]."""
