@@ -10,6 +10,6 @@ from stemtheory.oracles.catalogue import (
 )
 from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum import Model
-from stemtheory.oracles.problem import Constants, Exactness, Problem, Witness
+from stemtheory.oracles.problem import EXACTNESS, Constants, Exactness, Problem, Witness
 from stemtheory.oracles.separable import Family, Separable
 from stemtheory.oracles.usual import USUAL

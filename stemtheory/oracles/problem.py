@@ -10,14 +10,20 @@ Paper: eq. (Eq: Problem), Assumption (Ass: Lip_Smoothness), Assumption (Ass: Unb
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
-from stemtheory.runtime import Backend, Floats
+from stemtheory.runtime import Backend, Floats, notebook
 
 Exactness = Literal["unbounded"] | bool
+# How the exactness of a constant is said.
+EXACTNESS: Mapping[Exactness, str] = {
+    True: "attained",
+    False: "bound",
+    "unbounded": "unbounded",
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,18 @@ class Constants:
     f_star: float
     gap: float
     exact: Mapping[str, Exactness] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: every constant, and whether it is attained."""
+        return self.table("constants")
+
+    def table(self, title: str) -> str:
+        """Return the constants as a table in HTML; only those declared have an exactness."""
+        names = [f.name for f in fields(self) if f.name != "exact"]
+        said = {name: EXACTNESS[exact] for name, exact in self.exact.items()}
+        return notebook.table(
+            title, ("", "value", ""), ((n, getattr(self, n), said.get(n)) for n in names)
+        )
 
 
 @dataclass(frozen=True)

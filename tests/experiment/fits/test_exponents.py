@@ -55,9 +55,7 @@ def planted(fits: str, power: float, bend: float = 0.0) -> Fit:
         (-0.935, "slower"),
     ],
 )
-def test_a_line_without_scatter_is_told_by_its_tolerance(
-    power: float, verdict: str
-) -> None:
+def test_a_line_without_scatter_is_told_by_its_tolerance(power: float, verdict: str) -> None:
     """The interval has no width here, so the tolerance alone decides, on both sides of it."""
     assert planted(RATE, power).verdict == verdict
 
