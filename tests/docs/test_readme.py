@@ -1,4 +1,4 @@
-"""The README is true: its commands run and print what it shows, and so do its example and table."""
+"""README and the tour are true: their commands print what is shown, and so do examples and table."""
 
 import contextlib
 import io
@@ -15,7 +15,9 @@ from stemtheory.cli.app import main
 from stemtheory.runtime.backend import resolve
 from tests.helpers.sources import ROOT
 
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TOUR = (ROOT / "docs/tour.md").read_text(encoding="utf-8")
+TEXT = README + TOUR
 ELLIPSIS = "..."
 # Too long for a test: these are checked to exist, with their options, by asking for help.
 LONG = ("figure", "reproduce")
@@ -95,7 +97,7 @@ def test_the_python_examples(which: int) -> None:
 
 def table() -> list[list[str]]:
     """Return the cells of the table, without its head."""
-    lines = [line for line in TEXT.splitlines() if line.startswith("| ")][2:]
+    lines = [line for line in TOUR.splitlines() if line.startswith("| ")][2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -125,6 +127,13 @@ def test_the_table(row: list[str]) -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    names = [*re.findall(r"\]\(([^)#:]+)\)", TEXT), "LICENSE", "CITATION.cff"]
+    names = [*re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", README), "LICENSE", "CITATION.cff"]
     assert [name for name in names if not (ROOT / name).is_file()] == []
     assert "docs/img/tradeoff_surface.png" in names
+
+
+def test_the_readme_is_read_in_two_minutes() -> None:
+    assert len(README.splitlines()) <= 150
+    order = [README.index(word) for word in ("What was found", "## Install", "$ stemtheory run",
+             "```python", "![", "How far to trust", "## Extend", "citation")]  # fmt: skip
+    assert order == sorted(order)
