@@ -1,4 +1,4 @@
-"""README and the tour are true: their commands print what is shown, and so do examples and table."""
+"""README and tour are true: commands print what is shown, and so do the examples and the table."""
 
 import contextlib
 import io
