@@ -12,6 +12,8 @@ from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA
 from stemtheory.claims.ledger import claims, one, select
 from stemtheory.claims.paper.useful_lemmas import summation, summation_printed
+from stemtheory.claims.probing import Probe, probe
+from stemtheory.claims.probing import save as save_probe
 from stemtheory.claims.repaired.elementary import Flat, growth
 from stemtheory.claims.sides import PlotPoint
 from stemtheory.claims.together import Outcome, verify

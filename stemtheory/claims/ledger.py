@@ -105,6 +105,12 @@ def one(name: str) -> Claim:
     return found[0]
 
 
+def reference(name: str) -> str:
+    """Return what finds the same claim in a file: its id, or the user's ``package.module:NAME``."""
+    claim = one(name)
+    return claim.id if claim.id in claims() else name
+
+
 def _first(name: str, found: list[Claim]) -> Claim:
     """Return the first of claims that are about one line of the paper."""
     lines = {claim.label: claim for claim in reversed(found)}
