@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stemtheory.bounds import Premise
-from stemtheory.claims.paper.numbers import PRINTED
+from stemtheory.claims.numbers import PRINTED
 from stemtheory.runtime import Floats, UsageError, Verdict
 from stemtheory.simulator import Run
 

@@ -8,7 +8,7 @@ import pytest
 
 from stemtheory.claims import claims, explain, one, select
 from stemtheory.claims.naming import Number, meant, nearest, number_of
-from stemtheory.claims.paper.numbers import PRINTED, Printed
+from stemtheory.claims.numbers import PRINTED, Printed
 from stemtheory.runtime import UsageError
 from tests.helpers.sources import ROOT
 
