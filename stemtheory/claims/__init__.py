@@ -7,7 +7,7 @@ from stemtheory.claims.contract import check_problem, passed
 from stemtheory.claims.contract.rows import records
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import square
-from stemtheory.claims.explanation import counterexamples, explain, premises
+from stemtheory.claims.explanation import counterexamples, explain, premises, told
 from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA
 from stemtheory.claims.ledger import claims, one, select

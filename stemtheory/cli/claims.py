@@ -9,7 +9,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
-from stemtheory.runtime import Verdict, real, whole
+from stemtheory.runtime import Verdict, real, whole, write_whole
 
 _NAMES = (
     "ids, sections, globs, synchronisation, or package.module:NAME of your own; all without any"
@@ -20,6 +20,8 @@ _MUTANTS = "also show that every wrong version is rejected"
 Mutants = Annotated[bool, o.option(None, "--mutants", _MUTANTS)]
 _REPLAY = "run a case file again: a file, a folder, the name of one that is shipped, or all"
 Replay = Annotated[str | None, o.option(None, "--replay FILE", _REPLAY)]
+_TEX = "write each claim for a paper's appendix: LaTeX that needs no package"
+TexFile = Annotated[Path | None, o.option(None, "--tex FILE", _TEX)]
 _FOLDER = "write ledger.csv, .json, .md, .tex and .html"
 Folder = Annotated[Path | None, o.option(None, "--out DIR", _FOLDER)]
 Jobs = Annotated[str | None, o.option(None, "--jobs INT", "processes; one per core by default")]
@@ -41,14 +43,15 @@ def verify(
     mutants: Mutants = False,
     replay: Replay = None,
     out: Folder = None,
+    tex: TexFile = None,
     seed: o.Seed = "0",
     jobs: Jobs = None,
     json: o.Json = False,
 ) -> int:
     """Put the paper's claims to the test: a verdict, a margin and the worst case for each."""
-    from stemtheory.claims import select, together
+    from stemtheory.claims import select, together, told
     from stemtheory.cli import display_claims
-    from stemtheory.report import ledger_files, writable_folder
+    from stemtheory.report import claims_latex, ledger_files, writable_folder
 
     if replay is not None:
         return _replay(replay, json)
@@ -68,6 +71,10 @@ def verify(
     document = together.document(found, mutants)
     if folder is not None:
         document["files"] = ledger_files.write(folder, document, found, level, names or ())
+    if tex is not None:
+        rows = document["claims"]
+        each = [told(c, [row for row in rows if row["id"] == c.id]) for c in known.values()]
+        document.setdefault("files", []).append(str(write_whole(tex, claims_latex(each))))
     show = (
         display_claims.show_synchronisation
         if names == ["synchronisation"]
@@ -87,13 +94,16 @@ def _replay(target: str, json: bool) -> int:
     return int(not all(found["reproduced"] for found in document["replays"]))
 
 
-def explain(name: ClaimName, json: o.Json = False) -> int:
+def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
     """A claim's statement, formula, premises, verdicts, counterexamples and repair."""
     from stemtheory.claims import explain as explained
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
+    from stemtheory.report import claims_latex
 
     document, claim = explained(name), one(name)
+    if tex is not None:
+        document["files"] = [str(write_whole(tex, claims_latex([document])))]
     console.emit(document, json, lambda: display_claims.show_explanation(document, claim))
     return 0
 

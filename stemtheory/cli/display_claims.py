@@ -78,6 +78,8 @@ def show_explanation(document: Document, claim: Claim) -> None:
         )
     if document["mutants"]:
         line(f"mutants it must reject: {'; '.join(document['mutants'])}")
+    for path in document.get("files", []):
+        line(f"written: {path}")
 
 
 def show_hunt(document: Document) -> None:

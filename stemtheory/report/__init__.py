@@ -2,6 +2,7 @@
 
 from stemtheory.report import palette
 from stemtheory.report.advise_plot import draw_costs
+from stemtheory.report.claim_latex import claims_latex
 from stemtheory.report.drawing import Figure, Progress, draw_figures, writable_folder
 from stemtheory.report.figure_table import FigureTable, Quantity
 from stemtheory.report.formula import plain
