@@ -23,6 +23,8 @@ from stemtheory.cli.inventory import entries
 from stemtheory.oracles import names
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
 from stemtheory.oracles.noise import NOISES
+from stemtheory.runtime import Verdict
+from stemtheory.runtime.verdict import DECIDING
 
 FOLDER = "reference/generated"
 CELL = str.maketrans({"|": r"\|", "\n": " "})
@@ -40,6 +42,7 @@ def pages() -> Iterator[tuple[str, str]]:
         f"{FOLDER}/oracles.md",
         page("oracles", noises=NOISES.values(), heterogeneities=HETEROGENEITIES.values()),
     )
+    yield f"{FOLDER}/verdicts.md", page("verdicts", verdicts=list(Verdict), deciding=DECIDING)
     yield f"{FOLDER}/commands.md", page("commands", commands=list(commands()))
 
 
