@@ -23,8 +23,8 @@ export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test test-near test-lowest test-newest reproduce lint format types ptx-check wheel-check bench \
-  mutants clean
+.PHONY: help install test test-near test-lowest test-newest reproduce docs lint format types ptx-check wheel-check \
+  bench mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test-newest: ## run the core of the tests on the newest Python that is here
 
 reproduce: $(RUN) ## check every claim, draw every figure, write the quick report (ARGS=--full: all of it)
 	$(VENV)/bin/stemtheory reproduce $(or $(ARGS),--quick)
+
+docs: $(STAMPS)/docs ## build the documentation; open build/docs/index.html
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m sphinx -q -W --keep-going docs build/docs $(ARGS)
 
 lint: $(STAMPS)/dev ## ruff: rules and format; import-linter: who may import whom
 	$(PY) -m ruff check .
@@ -102,6 +105,10 @@ $(STAMPS)/test: pyproject.toml | $(PY)
 $(STAMPS)/dev: pyproject.toml | $(PY)
 	$(PIP) install --editable '.[fast,data,dev]'
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data $(STAMPS)/test
+
+$(STAMPS)/docs: pyproject.toml | $(PY)
+	$(PIP) install --editable '.[fast,data,docs]'
+	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data
 
 $(STAMPS)/ptx: pyproject.toml | $(PY)
 	$(PIP) install --editable '.[ptx,data,test]'

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from docs.build.templates import filled
-from stemtheory.oracles import Problem, load_problem, names, problem_entry
+from stemtheory.oracles import EXACTNESS, Problem, load_problem, names, problem_entry
 from stemtheory.runtime import Floats
 
 REACH = 5  # the pictures show -5 <= x <= 5
@@ -30,7 +30,6 @@ FRAME = {
     "bottom": BOTTOM,
 }
 STEP = 1e-4
-LABELS = {True: "attained", False: "bound", "unbounded": "unbounded"}
 
 
 def pages() -> dict[str, str]:
@@ -74,7 +73,7 @@ def constants(problem: Problem) -> list[tuple[str, str, str, str]]:
         how = hows.get(name, "")
         if how and known.exact[name] is False and f"{name}_lower" in problem.dials:
             how = f"lower end of the bracket, {problem.dials[f'{name}_lower']:.6g}: {how}"
-        rows.append((name, f"{getattr(known, name):.6g}", LABELS[known.exact[name]], how))
+        rows.append((name, f"{getattr(known, name):.6g}", EXACTNESS[known.exact[name]], how))
     curved = hows.get("nonconvex")
     return rows if curved is None else [*rows, ("negative curvature", "", "yes", curved)]
 

@@ -17,7 +17,7 @@ from stemtheory.bounds.formulas import BoundFormula, Premise, Setting
 from stemtheory.bounds.inversion import first_fixed, first_on_curve
 from stemtheory.bounds.stem import STEM_BOUNDS
 from stemtheory.bounds.table1 import TableRow, table1_exponents
-from stemtheory.runtime import UsageError, choice, real, whole
+from stemtheory.runtime import UsageError, choice, notebook, real, whole
 from stemtheory.schedules import Curve, Theorem, check_nu
 
 __all__ = [
@@ -68,6 +68,13 @@ class Bound:
     def vacuous(self, grad_sq: float | None = None) -> bool:
         """Whether the bound is no better than standing still (``grad_sq``, else ``reference``)."""
         return not self.value < (self.reference if grad_sq is None else grad_sq)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: every term with its share, the sum, premises not met."""
+        unmet = ", ".join(premise.name for premise in self.premises if not premise.ok)
+        title = f"{self.name}{f', not met: {unmet}' if unmet else ''}"
+        shares = [(name, term, f"{term / self.value:.1%}") for name, term in self.terms.items()]
+        return notebook.table(title, ("term", "value", "share"), [*shares, ("sum", self.value, "")])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""

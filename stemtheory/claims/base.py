@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stemtheory.bounds import Premise
+from stemtheory.claims.numbers import PRINTED
 from stemtheory.runtime import Floats, UsageError, Verdict
 from stemtheory.simulator import Run
 
@@ -229,6 +230,16 @@ class Claim:
     reason: str = ""
     repair: str = ""
     section: str = ""
+
+    @property
+    def number(self) -> str:
+        """What the paper's PDF prints for the label, such as Lemma A.6; empty for a user's own."""
+        return PRINTED[self.label].number if self.label in PRINTED else ""
+
+    @property
+    def title(self) -> str:
+        """The title that the PDF prints there, or nothing."""
+        return PRINTED[self.label].title if self.label in PRINTED else ""
 
     def expectation(self, reading: str, where: str) -> Verdict:
         """Return the verdict that this row must show."""

@@ -88,7 +88,7 @@ def worst(claim: Claim, subject: Any) -> Found | None:
 
 def _of_a_run(c: Comparison, case: Case) -> Found | None:
     """Return the instance of a recorded run with the largest E left / E right."""
-    left, right, floor, t, where = _averaged(c, case.replicates)
+    left, right, floor, t, where = averaged(c, case.replicates)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where((left > floor) & (left > 0), left / right, -np.inf)
     ratio = np.where((right <= 0) & (left > 2 * floor) & (left > 0), np.inf, ratio)
@@ -101,7 +101,7 @@ def _of_a_run(c: Comparison, case: Case) -> Found | None:
     return Found(case, *sides, t[i].item(), str(where[i]), broken)
 
 
-def _averaged(c: Comparison, replicates: int) -> tuple[Any, ...]:
+def averaged(c: Comparison, replicates: int) -> tuple[Any, ...]:
     """Return left, right, floor, t, where with the replicate axis (the second) averaged out."""
     shape = np.broadcast_shapes(np.shape(c.left), np.shape(c.right))
     fields = [

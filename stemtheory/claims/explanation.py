@@ -8,7 +8,7 @@ from typing import Any
 from stemtheory.claims.base import Claim
 from stemtheory.claims.casefiles import shipped
 from stemtheory.claims.checking import check, row_json, subjects
-from stemtheory.claims.ledger import module_of, one
+from stemtheory.claims.ledger import claims, module_of, one
 
 
 def explain(name: str) -> dict[str, Any]:
@@ -17,7 +17,8 @@ def explain(name: str) -> dict[str, Any]:
     Parameters
     ----------
     name
-        The id of a claim, or ``package.module:NAME`` of your own.
+        What the claim is called: its id, the paper's number, label or title, or a word of them; or
+        ``package.module:NAME`` of your own.
 
     Returns
     -------
@@ -27,7 +28,7 @@ def explain(name: str) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        For an unknown claim.
+        For an unknown claim, and for a name that means several lines of the paper.
 
     Examples
     --------
@@ -36,9 +37,17 @@ def explain(name: str) -> dict[str, Any]:
     'stem-contraction'
     """
     claim = one(name)
+    return told(claim, [row_json(row) for row in check(claim)])
+
+
+def told(claim: Claim, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the document of a claim whose rows are known."""
     return {
         "id": claim.id,
         "label": claim.label,
+        "number": claim.number,
+        "title": claim.title,
+        "also": [c.id for c in claims().values() if c.label == claim.label and c.id != claim.id],
         "section": claim.section,
         "module": module_of(claim.section),
         "kind": claim.kind,
@@ -46,7 +55,7 @@ def explain(name: str) -> dict[str, Any]:
         "formula": claim.formula,
         "readings": list(claim.readings),
         "premises": premises(claim),
-        "rows": [row_json(row) for row in check(claim)],
+        "rows": rows,
         "counterexamples": counterexamples(claim),
         "reason": claim.reason,
         "repair": claim.repair,

@@ -25,7 +25,7 @@ from scipy.optimize import Bounds, differential_evolution
 from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
 from stemtheory.claims.checking import subjects
-from stemtheory.claims.ledger import one
+from stemtheory.claims.ledger import one, reference
 from stemtheory.runtime import UsageError, callback, choice, file_path, one_blas_thread, real, whole
 
 HUNTED = ("pathwise", "conditional")
@@ -115,9 +115,9 @@ def hunt(
     best, evaluations = _search(claim, chosen, seconds, seed, progress)
     if best and best.violated:
         best = confirm(claim, shrink(claim, best))
-    file = write(best, name, out / f"{claim.id}-{chosen}.json") if best and out else None
+    file = write(best, reference(name), out / f"{claim.id}-{chosen}.json") if best and out else None
     return {
-        "claim": name,
+        "claim": reference(name),
         "reading": chosen,
         "best_ratio": best.ratio if best and math.isfinite(best.ratio) else None,
         "unbounded": bool(best and best.ratio == math.inf),

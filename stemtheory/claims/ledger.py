@@ -13,8 +13,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from stemtheory.claims.base import Claim
+from stemtheory.claims.naming import meant, nearest
 from stemtheory.oracles import user_entry
-from stemtheory.runtime import UsageError, choice, several
+from stemtheory.runtime import UsageError, several
 
 STEM_LINES = ("descent", "contraction", "potential", "consensus", "consensus_sum", "theorem")
 MODULES = (
@@ -64,8 +65,9 @@ def _loaded() -> dict[str, Claim]:
 def select(patterns: Sequence[str]) -> list[Claim]:
     """Return the claims that the patterns name (all without any), in the order of the ledger.
 
-    A pattern is an id, a section or an alias, with * and ? if wanted, or a user's own
-    ``package.module:NAME``, which is a claim or a sequence of claims.
+    A pattern is an id, a section or an alias, with * and ? if wanted, what else a person may call a
+    claim (``naming.meant``), or a user's own ``package.module:NAME``, which is a claim or a
+    sequence of claims.
 
     Raises
     ------
@@ -75,21 +77,28 @@ def select(patterns: Sequence[str]) -> list[Claim]:
     known, patterns = claims(), [_text("claim", name) for name in several("patterns", patterns)]
     if not patterns:
         return list(known.values())
-    own = {c.id: c for pattern in patterns if ":" in pattern for c in _users(pattern)}
-    chosen = {c.id for pattern in patterns if ":" not in pattern for c in _matching(known, pattern)}
+    users = [p for p in patterns if ":" in p and not meant(p, known.values())]
+    own = {c.id: c for pattern in users for c in _users(pattern)}
+    chosen = {
+        c.id for pattern in patterns if pattern not in users for c in _matching(known, pattern)
+    }
     return [*(c for c in known.values() if c.id in chosen), *own.values()]
 
 
 def one(name: str) -> Claim:
-    """Return the claim called ``name``, or a user's own ``package.module:NAME``.
+    """Return the claim that ``name`` means (``naming.meant``), or a user's ``package.module:NAME``.
+
+    Of several claims about one line of the paper it is the first.
 
     Raises
     ------
     UsageError
-        If there is no such claim, or the user's NAME holds several.
+        If there is no such claim, the name means several lines, or the user's NAME holds several.
     """
-    if ":" not in _text("claim", name):
-        return claims()[choice("claim", name, claims())]
+    if found := meant(_text("claim", name), claims().values()):
+        return _first(name, found)
+    if ":" not in name:
+        raise UsageError(f"claim {name!r} is unknown: {_advice(name)}.")
     found = _users(name)
     if len(found) != 1:
         raise UsageError(f"{name} holds {len(found)} claims, but one is needed: name a Claim.")
@@ -102,18 +111,39 @@ def _text(what: str, name: object) -> str:
     raise UsageError(f"{what} is {name!r:.60}, but it must be a name in quotes: see list claims.")
 
 
+def reference(name: str) -> str:
+    """Return what finds the same claim in a file: its id, or the user's ``package.module:NAME``."""
+    claim = one(name)
+    return claim.id if claim.id in claims() else name
+
+
+def _first(name: str, found: list[Claim]) -> Claim:
+    """Return the first of claims that are about one line of the paper."""
+    lines = {claim.label: claim for claim in reversed(found)}
+    if len(lines) == 1:
+        return found[0]
+    listed = ", ".join(f"{c.id} ({c.number})" for c in found[:8])
+    more = f" and {len(found) - 8} more" if len(found) > 8 else ""
+    raise UsageError(f"{name!r} may be {listed}{more}: name one of them.")
+
+
+def _advice(name: str) -> str:
+    near = nearest(name, claims().values())
+    listed = "stemtheory list claims shows every one"
+    return f"did you mean {near}? {listed}" if near else listed
+
+
 def _matching(known: dict[str, Claim], pattern: str) -> list[Claim]:
     wanted = ALIASES.get(pattern, (pattern,))
     hits = [
         claim
         for claim in known.values()
         if any(fnmatchcase(name, part) for part in wanted for name in (claim.id, claim.section))
-    ]
+    ] or meant(pattern, known.values())
     if not hits:
         sections = ", ".join(sorted({c.section for c in known.values()} | set(ALIASES)))
         raise UsageError(
-            f"claim {pattern!r} matches nothing; sections are {sections}, and list claims"
-            " shows every id: choose one of them."
+            f"claim {pattern!r} matches nothing; sections are {sections}: {_advice(pattern)}."
         )
     return hits
 

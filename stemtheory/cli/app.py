@@ -14,6 +14,7 @@ from stemtheory.cli import advise as cli_advise
 from stemtheory.cli import claims as cli_claims
 from stemtheory.cli import console, display
 from stemtheory.cli import options as o
+from stemtheory.cli import probe as cli_probe
 from stemtheory.cli import sweeps as cli_sweeps
 from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, whole
@@ -242,5 +243,6 @@ def reproduce(
 
 
 cli_claims.register(app)
+cli_probe.register(app)
 cli_sweeps.register(app)
 cli_advise.register(app)

@@ -10,7 +10,7 @@ import typer
 from stemtheory.cli import console
 from stemtheory.cli import options as o
 from stemtheory.cli.waiting import waiting
-from stemtheory.runtime import UsageError, Verdict, choice, real, whole
+from stemtheory.runtime import UsageError, Verdict, choice, real, whole, write_whole
 
 if TYPE_CHECKING:
     from stemtheory.claims import ContractRow
@@ -26,6 +26,8 @@ _REPLAY = "run a case file again: a file, a folder, the name of one that is ship
 Replay = Annotated[str | None, o.option(None, "--replay FILE", _REPLAY)]
 _TRUST = "the case file may name modules of yours, whose code is then run"
 Trust = Annotated[bool, o.option(None, "--trust", _TRUST)]
+_TEX = "write each claim for a paper's appendix: LaTeX that needs no package"
+TexFile = Annotated[Path | None, o.option(None, "--tex FILE", _TEX)]
 _FOLDER = "write ledger.csv, .json, .md, .tex and .html"
 Folder = Annotated[Path | None, o.option(None, "--out DIR", _FOLDER)]
 Jobs = Annotated[str | None, o.option(None, "--jobs INT", "processes; one per core by default")]
@@ -49,14 +51,15 @@ def verify(
     replay: Replay = None,
     trust: Trust = False,
     out: Folder = None,
+    tex: TexFile = None,
     seed: o.Seed = "0",
     jobs: Jobs = None,
     json: o.Json = False,
 ) -> int:
     """Put the paper's claims to the test: a verdict, a margin and the worst case for each."""
-    from stemtheory.claims import select, together
+    from stemtheory.claims import select, together, told
     from stemtheory.cli import display_claims
-    from stemtheory.report import ledger_files, writable_folder
+    from stemtheory.report import claims_latex, ledger_files, writable_folder
 
     if replay is not None:
         o.refuse_beside(
@@ -69,20 +72,24 @@ def verify(
         raise UsageError("--trust is for a case file, but --replay was not given: leave it out.")
     level = o.mode(quick, full)
     folder = writable_folder(out) if out is not None else None
-    with waiting() as told:
-        told("checking claims")
+    with waiting() as tell:
+        tell("checking claims")
         found = together.outcomes(
             names or (),
             level=level,
             mutants=mutants,
             seed=whole("seed", seed, 0),
             jobs=None if jobs is None else whole("jobs", jobs),
-            progress=told,
+            progress=tell,
         )
     known = {claim.id: claim for claim in select(names or ())}
     document = together.document(found, mutants)
     if folder is not None:
         document["files"] = ledger_files.write(folder, document, found, level, names or ())
+    if tex is not None:
+        rows = document["claims"]
+        each = [told(c, [row for row in rows if row["id"] == c.id]) for c in known.values()]
+        document.setdefault("files", []).append(str(write_whole(tex, claims_latex(each))))
     show = (
         display_claims.show_synchronisation
         if names == ["synchronisation"]
@@ -102,13 +109,16 @@ def _replay(target: str, trust: bool, json: bool) -> int:
     return int(not all(found["reproduced"] for found in document["replays"]))
 
 
-def explain(name: ClaimName, json: o.Json = False) -> int:
+def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
     """A claim's statement, formula, premises, verdicts, counterexamples and repair."""
     from stemtheory.claims import explain as explained
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
+    from stemtheory.report import claims_latex
 
     document, claim = explained(name), one(name)
+    if tex is not None:
+        document["files"] = [str(write_whole(tex, claims_latex([document])))]
     console.emit(document, json, lambda: display_claims.show_explanation(document, claim))
     return 0
 

@@ -58,7 +58,10 @@ def show_synchronisation(document: Document, known: Mapping[str, Claim]) -> None
 
 def show_explanation(document: Document, claim: Claim) -> None:
     """Print one claim: what it says, its premises, its verdicts, counterexamples and repair."""
-    line(f"{document['id']} ({document['label']}), {document['section']}, {document['kind']}")
+    printed = ", ".join(filter(None, (document["number"], document["title"], document["label"])))
+    line(f"{document['id']} ({printed}), {document['section']}, {document['kind']}")
+    if document["also"]:
+        line(f"also about that line of the paper: {', '.join(document['also'])}")
     if document["module"]:
         line(f"checked in {document['module']}")
     line(document["statement"])
@@ -86,6 +89,8 @@ def show_explanation(document: Document, claim: Claim) -> None:
         )
     if document["mutants"]:
         line(f"mutants it must reject: {'; '.join(document['mutants'])}")
+    for path in document.get("files", []):
+        line(f"written: {path}")
 
 
 def _show_both_ways(row: Document) -> None:

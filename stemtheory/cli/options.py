@@ -171,8 +171,10 @@ class Groups(NamedTuple):
     algorithm: dict[str, Any]
 
 
-def settings(pairs: list[str] | None, taken: dict[str, Any]) -> Groups:
-    """Return what 'key=value' pairs set; ``taken`` are dials that have a flag.
+def settings(
+    pairs: list[str] | None, taken: dict[str, Any], sizes: tuple[str, ...] = ("K", "dim")
+) -> Groups:
+    """Return what 'key=value' pairs set; ``taken`` are dials that have a flag, ``sizes`` flags.
 
     Raises
     ------
@@ -184,7 +186,7 @@ def settings(pairs: list[str] | None, taken: dict[str, Any]) -> Groups:
         key, sign, text = pair.partition("=")
         if not (key and sign and text):
             raise UsageError(f"--set {pair} is not of the form key=value: write --set spectrum=10.")
-        if key in ("K", "dim"):
+        if key in sizes:
             raise UsageError(f"--set {pair} names an option of its own: write --{key} {text}.")
         prefix, dot, rest = key.partition(".")
         own = bool(dot) and prefix in ("schedule", "algorithm")
@@ -192,6 +194,28 @@ def settings(pairs: list[str] | None, taken: dict[str, Any]) -> Groups:
         if name in group:
             raise UsageError(f"{key} was given twice, but it has one value: leave one out.")
         group[name] = _value(text)
+    return groups
+
+
+def case_settings(
+    pairs: list[str] | None, taken: dict[str, Any], options: dict[str, Any]
+) -> Groups:
+    """Return what 'key=value' pairs change of a case: its fields count as dials.
+
+    Raises
+    ------
+    UsageError
+        As ``settings``, and for an option of the algorithm, which a case has not.
+    """
+    groups = settings(pairs, taken, sizes=())
+    if groups.algorithm:
+        raise UsageError(
+            f"algorithm.{next(iter(groups.algorithm))} is for the command run alone: leave it out."
+        )
+    for name, value in options.items():
+        if name in groups.schedule:
+            raise UsageError(f"{name} was given twice, but it has one value: leave one out.")
+        groups.schedule[name] = real(name, value)
     return groups
 
 

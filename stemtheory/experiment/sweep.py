@@ -34,6 +34,7 @@ from stemtheory.runtime import (
     callback,
     file_path,
     listener,
+    notebook,
     one_blas_thread,
     real,
     resolve,
@@ -107,6 +108,21 @@ class SweepResult:
     def fits(self) -> tuple[Fit, ...]:
         """The exponents that the sweep declares, from everything that the store holds."""
         return fits(self.spec, self.points, self.results, self.targets)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: how many cells there are, and every exponent found."""
+        failed, diverged = self.count("failed"), self.count("diverged")
+        title = (
+            f"{self.spec.name} ({self.spec.mode}): {len(self.statuses) - failed} of"
+            f" {self.cells_total} cells, {diverged} diverged, {failed} failed"
+        )
+        head = ("fit", "exponent", "95 % interval", "theory", "verdict")
+        found = () if self.forecast else self.fits
+        ends = ("{:.3f} to {:.3f}".format(*fit.ci95) if fit.ci95 else None for fit in found)
+        rows = (
+            (f.name, f.exponent, e, f.theory, f.verdict) for f, e in zip(found, ends, strict=True)
+        )
+        return notebook.table(title, head, rows)
 
     def running(self, point: Point) -> tuple[Any, Floats]:
         """Return ``times`` (n,) and the running averages (n, R) that a point's cell recorded.

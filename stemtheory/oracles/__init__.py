@@ -11,6 +11,7 @@ from stemtheory.oracles.catalogue import (
 from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum import Model
 from stemtheory.oracles.problem import (
+    EXACTNESS,
     Constants,
     Exactness,
     Problem,

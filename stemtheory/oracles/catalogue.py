@@ -67,18 +67,16 @@ def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: A
     K, dim
         Workers, and the length of x.
     dials
-        Targets L, sigma, zeta and whatever else shapes it, see below.
+        Targets L, sigma, zeta and whatever else shapes it: noise, heterogeneity, curvature,
+        noise_smoothness, noise_frequency, het_frequency, het_phase, modulation, spectrum, rotate,
+        slack, and the entry's own. The dim of a problem on real data follows from these; given all
+        the same, it must be that. A user's own object that is a problem already keeps its own K and
+        dim, and has no dials.
 
     Returns
     -------
     Problem
         A loss with its gradient oracle, its constants and their witnesses.
-
-    The dim of a problem on real data follows from these; given all the same, it must be that.
-
-    Dials: L, sigma, zeta, noise, heterogeneity, curvature, noise_smoothness, noise_frequency,
-    het_frequency, het_phase, modulation, spectrum, rotate, slack, and the entry's own. A user's
-    own object that is a problem already keeps its own K and dim, and has no dials.
 
     Raises
     ------

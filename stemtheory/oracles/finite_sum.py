@@ -124,6 +124,10 @@ class FiniteSum:
         """The catalogue name."""
         return self.model.name
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sizes and the constants."""
+        return self.constants().table(f"{self.name}, K = {self.K}, dim = {self.dim}")
+
     @property
     def noisy(self) -> bool:
         """Whether the oracle draws anything."""

@@ -11,14 +11,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
-from stemtheory.runtime import Backend, Floats, UsageError, by_name
+from stemtheory.runtime import Backend, Floats, UsageError, by_name, notebook
 
 Exactness = Literal["unbounded"] | bool
+# How the exactness of a constant is said.
+EXACTNESS: Mapping[Exactness, str] = {
+    True: "attained",
+    False: "bound",
+    "unbounded": "unbounded",
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,18 @@ class Constants:
     f_star: float
     gap: float
     exact: Mapping[str, Exactness] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: every constant, and whether it is attained."""
+        return self.table("constants")
+
+    def table(self, title: str) -> str:
+        """Return the constants as a table in HTML; only those declared have an exactness."""
+        names = [f.name for f in fields(self) if f.name != "exact"]
+        said = {name: EXACTNESS[exact] for name, exact in self.exact.items()}
+        return notebook.table(
+            title, ("", "value", ""), ((n, getattr(self, n), said.get(n)) for n in names)
+        )
 
 
 @dataclass(frozen=True)
@@ -131,7 +149,7 @@ class Problem(Protocol):
         """Return grad f^(k)(x_k) for every worker: shape [..., K, dim] to the same."""
 
     def draw(self, stream: Any, shape: tuple[int, ...], b: float, dtype: np.dtype[Any]) -> Any:
-        """Return minibatches of b samples for every leading index: shape [*shape, K, ...]."""
+        """Return minibatches of b samples for every leading index: shape ``[*shape, K, ...]``."""
 
     def evaluate(self, x: Any) -> Any:
         """Return all that ``combine`` needs to know of the points x, shape [..., K, dim]."""

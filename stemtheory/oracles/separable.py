@@ -85,6 +85,10 @@ class Separable:
         """The catalogue name."""
         return self.family.name
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sizes and the constants."""
+        return self.constants().table(f"{self.name}, K = {self.K}, dim = {self.dim}")
+
     @property
     def noisy(self) -> bool:
         """Whether the oracle draws anything."""

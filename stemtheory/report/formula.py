@@ -16,7 +16,9 @@ from stemtheory.runtime import UsageError
 BREAKS = (r"\leq", r"\geq", r"\neq", r"\Rightarrow", r"\approx", r"\Leftrightarrow", *"=+-<>")
 OPENING, CLOSING = ("{", "(", "[", r"\{", r"\langle"), ("}", ")", "]", r"\}", r"\rangle")
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|.", re.DOTALL)
-NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'  # a page knows it without
+# What latex2mathml knows by another name, and what a page knows without or without the backslash.
+READ = {"{aligned}": "{align*}"}
+MEANT = {' xmlns="http://www.w3.org/1998/Math/MathML"': "", r">\{<": ">{<", r">\}<": ">}<"}
 # How many things stand in a construction of MathML.
 CHILDREN = {
     **dict.fromkeys(("mfrac", "mroot", "msub", "msup", "munder", "mover"), 2),
@@ -37,8 +39,10 @@ FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac")
 ACCENTS = {r"\bar": "\u0304", r"\hat": "\u0302", r"\tilde": "\u0303"}
 
 
-def mathml(formula: str) -> str:
+def mathml(formula: str, *, inline: bool = False) -> str:
     """Return the formula as MathML: one ``math`` element for each part that may begin a line.
+
+    A formula that is ``inline`` is one element, in the size of the text around it.
 
     Raises
     ------
@@ -46,12 +50,14 @@ def mathml(formula: str) -> str:
         If it is no LaTeX that can be shown.
     """
     try:
-        elements = [_element(part) for part in parts(formula)]
+        elements = [_element(part) for part in ([formula] if inline else parts(formula))]
     except Exception as error:  # those of latex2mathml have no common kind, and few have a text
         reason = str(error) or type(error).__name__
         raise UsageError(
             f"the formula {formula!r} cannot be shown ({reason}): write it in LaTeX's mathematics."
         ) from error
+    for element in elements:
+        element.set("displaystyle", "false" if inline else "true")
     for element in elements[1:]:
         # else a sign that begins a part would stand as close as that of -1
         if (sign := element.find(".//mo")) is not None:
@@ -63,7 +69,7 @@ def _element(part: str) -> ET.Element:
     """Return one part of a formula as an element, after a look at what became of it."""
     from latex2mathml.converter import convert
 
-    math = ET.fromstring(convert(part).replace(NAMESPACE, ""))
+    math = ET.fromstring(_replaced(convert(_replaced(part, READ)), MEANT))
     for element in math.iter():
         children = CHILDREN.get(element.tag, len(element))
         if len(element) != children:
@@ -73,12 +79,22 @@ def _element(part: str) -> ET.Element:
         raise ValueError(f"{unknown[0]} is not known")
     if (tokens := TOKEN.findall(part)).count("{") != tokens.count("}"):
         raise ValueError("its braces do not match")
-    math.set("displaystyle", "true")
     return math
 
 
+def _replaced(text: str, pairs: dict[str, str]) -> str:
+    for old, new in pairs.items():
+        text = text.replace(old, new)
+    return text
+
+
 def parts(formula: str) -> list[str]:
-    """Return the formula cut before every sign of ``BREAKS`` outside of brackets and norms."""
+    """Return the formula cut before every sign of ``BREAKS`` outside of brackets and norms.
+
+    One that sets its own lines, by an environment, is left whole.
+    """
+    if r"\begin" in formula:
+        return [formula]
     cuts, depth, norm = [0], 0, False
     for found in TOKEN.finditer(formula):
         token = found.group()

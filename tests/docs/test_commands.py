@@ -3,7 +3,7 @@
 A command is a line of a block that starts with ``$ stemtheory`` or, indented, with ``stemtheory``.
 ``<!-- not run: reason -->`` above a block marks one that is only asked for its help: it must exist.
 ``<!-- file: NAME -->`` above a block names the file that a reader writes with it.
-The README is held to its outputs in test_readme.py, findings.md and its template in
+README and tour.md are held to their outputs in test_readme.py, findings.md and its template in
 test_findings.py, and the templates' other pages are filled from them.
 """
 
@@ -30,7 +30,7 @@ from tests.helpers.sources import ROOT
 PAGES = {
     path.name: path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "docs").glob("*.md"))
-    if not path.name.endswith(".template.md")
+    if not path.name.endswith(".template.md") and path.name != "tour.md"  # that: test_readme.py
 }
 COMMAND = re.compile(r"^(?:\$ |    (?:[A-Z_]+=\S+ )?)(stemtheory .*)$", re.MULTILINE)
 FILE = re.compile(r"<!-- file: (\S+) -->\n(?:<!-- [^>]+ -->\n)?```\w+\n(.*?)```", re.DOTALL)

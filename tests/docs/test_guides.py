@@ -262,6 +262,47 @@ def test_a_ledger_and_its_rows_show_themselves() -> None:
     assert row.verdict.value in row._repr_html_()
 
 
+def test_problems_constants_and_bounds_show_themselves() -> None:
+    problem = stemtheory.load_problem("quadratic", K=3, dim=2, zeta=2.0)
+    text: str = problem._repr_html_()  # type: ignore[attr-defined]
+    assert "quadratic, K = 3, dim = 2" in text
+    assert "<td>zeta</td><td>2</td><td>attained</td>" in text
+    assert "<td>zeta</td><td>2</td><td>attained</td>" in problem.constants()._repr_html_()
+    at = stemtheory.bounds.Setting(T=100, K=4, b=1, I=200, L=1, sigma=1, zeta=1, gap=1)
+    bound = stemtheory.bounds.evaluate("stem-log-free", at)
+    shown = bound._repr_html_()
+    unmet = [premise.name for premise in bound.premises if not premise.ok]
+    assert all(name in shown for name in (*bound.terms, *unmet, f"{bound.value:.4g}"))
+    assert unmet
+
+
+def test_a_sweep_shows_its_fits(tmp_path: Path) -> None:
+    spec = tmp_path / "s.toml"
+    spec.write_text(
+        """
+        [settings]
+        problem = "quadratic"
+        dim = 1
+        K = 2
+        b = 1
+        I = 1
+        replicates = 2
+        [grids.g]
+        T = [16, 32, 64, 128]
+        [fits.rate]
+        x = "T"
+        y = "M"
+        theory = -1.0
+        """
+    )
+    found = stemtheory.run_sweep(str(spec), store=tmp_path / "s.sqlite")
+    (fit,) = found.fits
+    text = found._repr_html_()
+    assert "s (default): 4 of 4 cells, 0 diverged, 0 failed" in text
+    assert f"<td>{fit.exponent:.4g}</td>" in text
+    assert fit.verdict in text
+
+
 def test_what_is_shown_is_escaped() -> None:
     text = notebook.table(
         "<b>",

@@ -1,4 +1,4 @@
-"""The README is true: its commands run and print what it shows, and so do its example and table.
+"""README and tour are true: commands print what is shown, and so do the examples and the table.
 
 ``<!-- not run: reason -->`` above a block marks one that is only asked for its help, as on the
 pages of docs (test_commands.py).
@@ -21,7 +21,9 @@ from stemtheory.runtime.backend import resolve
 from tests.docs.test_commands import BLOCK
 from tests.helpers.sources import ROOT
 
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TOUR = (ROOT / "docs/tour.md").read_text(encoding="utf-8")
+TEXT = README + TOUR
 ELLIPSIS = "..."
 LINE = re.compile(r"^\$ stemtheory (.*)$", re.MULTILINE)
 # The numbers are those of the host's streams; a device draws others.
@@ -109,7 +111,7 @@ def test_the_python_examples(which: int) -> None:
 
 def table() -> list[list[str]]:
     """Return the cells of the table, without its head."""
-    lines = [line for line in TEXT.splitlines() if line.startswith("| ")][2:]
+    lines = [line for line in TOUR.splitlines() if line.startswith("| ")][2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -151,6 +153,13 @@ def test_which_claims_have_no_mutant_or_no_checker() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    names = [*re.findall(r"\]\(([^)#:]+)\)", TEXT), "LICENSE", "CITATION.cff"]
+    names = [*re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", README), "LICENSE", "CITATION.cff"]
     assert [name for name in names if not (ROOT / name).is_file()] == []
     assert "docs/img/tradeoff_surface.png" in names
+
+
+def test_the_readme_is_read_in_two_minutes() -> None:
+    assert len(README.splitlines()) <= 150
+    order = [README.index(word) for word in ("What was found", "## Install", "$ stemtheory run",
+             "```python", "![", "How far to trust", "## Extend", "citation")]  # fmt: skip
+    assert order == sorted(order)

@@ -8,10 +8,12 @@ import pytest
 
 from tests.helpers.sources import tree_files
 
-# A path that exists on one machine only, an address of a package index, any other host.
+# A path of one machine, an address of a package index, any host but a paper's.
 MACHINE = re.compile(r"(?<![\w.$}*])/(?:home|root|Users|tmp|work|workspace|mnt|scratch)/\w")
 INDEX = re.compile(r"--(?:extra-)?index-url|--find-links|://[^\s/]+/simple\b|pythonhosted|pypi\.")
-HOST = re.compile(r"\bhttps?://(?!www\.w3\.org/|www\.w3\.org\b|example\.org\b)[\w.-]+")
+HOST = re.compile(
+    r"\bhttps?://(?!www\.w3\.org/|www\.w3\.org\b|example\.org\b|arxiv\.org/abs/)[\w.-]+"
+)
 # These show such texts on purpose: a table of mounts, and the mutants below.
 EXEMPT = {"tests/experiment/store/test_store.py", "tests/whole/test_tree.py"}
 
