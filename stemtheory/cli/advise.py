@@ -80,7 +80,10 @@ def advise(
         if gap is not None:
             raise UsageError("--gap was given, but a problem has its own: leave --gap out.")
         made = o.problem(problem, workers, dim, set_, constants | dials)
-        runs = o.given(x1=o.start_point(x1), seed=seed, replicates=replicates)
+        start = o.start_point(x1)
+        farthest = max(start if isinstance(start, list) else [start], key=abs)
+        _refuse_the_far(epsilon=epsilon, x1=farthest, **constants)
+        runs = o.given(x1=start, seed=seed, replicates=replicates)
         document = advise_on(made, epsilon, **costs, **runs, progress=console.note)
     document["files"] = [str(_draw(document, path)) for path in files]
     console.emit(document, json, lambda: show(document))
