@@ -252,7 +252,7 @@ def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
         subject = _subject(claim, stored)
     except UsageError as error:
         raise UsageError(f"{file} is not a case file that can be replayed: {error}") from error
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         raise _no_case_file(file, error) from error
     found = worst(claim, subject)
     if found is None:
@@ -279,7 +279,7 @@ def _read(file: FilePath) -> Mapping[str, Any]:
         if isinstance(stored, dict) and isinstance(stored.get("case", {}), dict):
             return stored
         raise ValueError("it holds no case")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _no_case_file(file, error) from error
 
 

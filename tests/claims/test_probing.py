@@ -17,8 +17,8 @@ from stemtheory.report import draw_probe
 from stemtheory.runtime import UsageError
 
 BROKEN = json.loads(shipped()["M3-literal"].read_text())
-CHANGES = {**{k: BROKEN["case"][k] for k in ("problem", "K", "dim", "b", "I", "rounds", "x1")},
-           **BROKEN["case"]["dials"]}  # fmt: skip
+SIZES = ("problem", "K", "dim", "b", "I", "rounds", "x1", "replicates")
+CHANGES = {**{name: BROKEN["case"][name] for name in SIZES}, **BROKEN["case"]["dials"]}
 
 
 def test_a_known_counterexample_is_met_again_at_its_place() -> None:
