@@ -82,17 +82,12 @@ def advise(
         if gap is not None:
             raise UsageError("--gap was given, but a problem has its own: leave --gap out.")
         made = o.problem(problem, workers, dim, set_, constants | dials)
-<<<<<<< HEAD
-        runs = o.given(x1=o.start_point(x1), seed=seed, replicates=replicates)
-        with waiting(lines=True) as told:
-            document = advise_on(made, epsilon, **costs, **runs, progress=told)
-=======
         start = o.start_point(x1)
         farthest = max(start if isinstance(start, list) else [start], key=abs)
         _refuse_the_far(epsilon=epsilon, x1=farthest, **constants)
         runs = o.given(x1=start, seed=seed, replicates=replicates)
-        document = advise_on(made, epsilon, **costs, **runs, progress=console.note)
->>>>>>> cli
+        with waiting(lines=True) as told:
+            document = advise_on(made, epsilon, **costs, **runs, progress=told)
     document["files"] = [str(_draw(document, path)) for path in files]
     console.emit(document, json, lambda: show(document))
     return 0
