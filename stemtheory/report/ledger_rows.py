@@ -202,5 +202,5 @@ def _cell(rows: Sequence[Json], reading: str) -> str:
         place = {"all": "", "sync": " at a sync", "off-sync": " off a sync"}[worst["where"]]
         far = excess(worst["margin"]).removeprefix("exceeded ")
         return f"FAILS{place}, {far}"
-    verdicts = {row["verdict"] for row in mine}
+    verdicts = {counts(row).removesuffix("; ") or row["verdict"] for row in mine}
     return ", ".join(sorted(verdicts)) or "-"

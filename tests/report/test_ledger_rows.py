@@ -6,7 +6,7 @@ from typing import Any
 
 from stemtheory.claims import claims
 from stemtheory.claims.checking import check, row_json
-from stemtheory.report.ledger_rows import counts, lines, noticed, unstable
+from stemtheory.report.ledger_rows import counts, lines, matrix, noticed, unstable
 from stemtheory.runtime import Verdict
 
 
@@ -20,6 +20,8 @@ def test_a_bound_that_holds_says_in_how_many_cells_it_is_vacuous() -> None:
     assert found["literal"]["cells"] == {"holds": 3, "vacuous": 4}
     assert counts(found["literal"]) == "holds in 3, vacuous in 4; "
     assert counts(found["overwrite"]).startswith("violated in 2, ")
+    row = {"claims": [found["literal"]]}
+    assert matrix(row, claims()).printed[0][2]["literal"] == "holds in 3, vacuous in 4"
     shown = lines([found["literal"]], claims())
     assert "holds in 3, vacuous in 4" in shown[0].reason
     assert counts({"verdict": "holds", "cells": {"holds": 3}}) == ""
