@@ -31,6 +31,7 @@ ALONE = (*ADVISE_ON, "--epsilon", "0.05", "--K", "1", "--dim", "1", "--sigma", "
 VERIFY = ("verify", "P3", "--quick", "--jobs", "1")
 REPLAY = ("verify", "--replay", "M1-literal")
 HUNT = ("hunt", "M1", "--sync", "overwrite", "--budget", "0.05", "--out", "h")
+PROBE = ("probe", "M3")
 FIGURE = ("figure", "tradeoff_curve", "--quick")
 SWEEP = ("sweep", "tiny.toml", "--store", "s.sqlite")
 RESULTS = ("results", "s.sqlite")
@@ -111,14 +112,27 @@ CHANGES: dict[str, dict[str, Row]] = {
     },
     "verify": {
         "NAMES": (VERIFY, ("F1",)),
-        "--quick": (("verify", "P3", "--jobs", "1"), ("--quick",)),
+        "--quick": (("verify", "A1", "--jobs", "1"), ("--quick",)),
         "--full": (("verify", "A1", "--quick", "--jobs", "1"), ()),
         "--mutants": (VERIFY, ("--mutants",)),
         "--replay": (REPLAY, ()),
         "--out": (VERIFY, ("--out", "ledger")),
+        "--tex": (VERIFY, ("--tex", "x.tex")),
         "--seed": (VERIFY, ("--seed", "1")),
     },
-    "explain": {"NAME": (("explain", "M1"), ())},
+    "explain": {
+        "NAME": (("explain", "M1"), ()),
+        "--tex": (("explain", "M1"), ("--tex", "x.tex")),
+    },
+    "probe": {
+        "NAME": (PROBE, ()),
+        "--set": (PROBE, ("--set", "I=3")),
+        "--sync": (PROBE, ("--sync", "average-first")),
+        "--schedule": ((*PROBE, "--schedule", "practical"), ("--schedule", "theorem")),
+        "--eta": ((*PROBE, "--schedule", "coupled", "--eta", "0.1"), ("--eta", "0.2")),
+        "--plot": (PROBE, ("--plot", "x.svg")),
+        "--out": (PROBE, ("--out", "found")),
+    },
     "hunt": {
         "NAME": (HUNT, ()),
         "--sync": (HUNT, ("--sync", "literal")),
@@ -126,7 +140,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--out": (HUNT, ("--out", "other")),
     },
     "check": {
-        "PROBLEM": (CHECK, ()),
+        "NAME": (CHECK, ()),
         "--K": (CHECK, ("--K", "3")),
         "--dim": (CHECK, ("--dim", "1")),
         "--L": (CHECK, ("--L", "2")),
@@ -181,7 +195,8 @@ PLACES = {
     ("verify", "--replay"): (2, "M2-literal"),
     ("explain", "NAME"): (1, "M2"),
     ("hunt", "NAME"): (1, "M2"),
-    ("check", "PROBLEM"): (1, "welsch"),
+    ("check", "NAME"): (1, "welsch"),
+    ("probe", "NAME"): (1, "M2"),
     ("sweep", "NAME"): (1, "other.toml"),
     ("results", "STORE"): (1, "t.sqlite"),
 }
@@ -191,6 +206,7 @@ ELSEWHERE = {
     "--jobs": "how many processes, which changes no number (test_verify_cli, test_sweeps)",
     "run --backend": "auto is the one that is here; another is refused, see REFUSED",
     "run --engine": "auto is array at this size; another is refused, see REFUSED",
+    "verify --trust": "which case files are run (test_casefiles)",
     "hunt --budget": "how long is searched (test_hunt)",
     "sweep --dask": "who runs the cells, which changes no number (test_executors)",
     "sweep --retry-failed": "what runs where a cell failed (test_sweep)",
@@ -199,9 +215,10 @@ ELSEWHERE = {
 REFUSED: list[tuple[tuple[str, ...], str]] = [
     *(((*REPLAY, *more), more[0]) for more in (
         ("--quick",), ("--full",), ("--mutants",), ("--out", "x"), ("--seed", "garbage"),
-        ("--seed", "0"), ("--jobs", "1"),
+        ("--seed", "0"), ("--jobs", "1"), ("--tex", "x"),
     )),
     ((*REPLAY, "F1"), "a name"),
+    ((*VERIFY, "--trust"), "--trust"),
     *(((*ADVISE, *more), more[0]) for more in (
         ("--dim", "3"), ("--x1", "2"), ("--x1", "1"), ("--seed", "0"), ("--seed", "x"),
         ("--replicates", "2"), ("--noise", "additive"), ("--heterogeneity", "tilt"),

@@ -12,7 +12,7 @@ from stemtheory.bounds import evaluate, invert
 from stemtheory.bounds.advise.offers import advise
 from stemtheory.bounds.advise.search import BOUNDS, cheapest, cheapest_at, question
 from stemtheory.cli.app import main
-from stemtheory.report.advise_plot import costs_of
+from stemtheory.report.plots.costs import costs_of
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules.stepsizes import Theorem
 
