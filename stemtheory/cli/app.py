@@ -16,13 +16,13 @@ from stemtheory.cli import console, display
 from stemtheory.cli import options as o
 from stemtheory.cli import probe as cli_probe
 from stemtheory.cli import sweeps as cli_sweeps
+from stemtheory.cli.completion import entries, kinds
 from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, whole
 from stemtheory.simulator import DEFAULT
 
 app = typer.Typer(
     name="stemtheory",
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -74,7 +74,7 @@ def doctor(json: o.Json = False) -> int:
 
 @app.command(name="list")
 def list_entries(
-    kind: Annotated[str, o.argument("KIND", "problems, algorithms, bounds, ...")],
+    kind: Annotated[str, o.argument("KIND", "problems, algorithms, bounds, ...", kinds)],
     json: o.Json = False,
 ) -> int:
     """Everything that has a name: problems, algorithms, bounds, claims, sweeps, figures."""
@@ -93,7 +93,7 @@ def list_entries(
 
 @app.command()
 def bound(
-    name: Annotated[str, o.argument("NAME", "see: stemtheory list bounds")],
+    name: Annotated[str, o.argument("NAME", "see: stemtheory list bounds", entries("bounds"))],
     T: o.T = None,
     K: o.K = None,
     b: o.Batch = None,
@@ -121,8 +121,13 @@ def bound(
 
 @app.command()
 def run(
-    problem: Annotated[str, o.argument("PROBLEM", "a name, or package.module:NAME of your own")],
-    algorithm: Annotated[str, o.argument("ALGORITHM", "see: stemtheory list algorithms")] = "stem",
+    problem: Annotated[
+        str,
+        o.argument("PROBLEM", "a name, or package.module:NAME of your own", entries("problems")),
+    ],
+    algorithm: Annotated[
+        str, o.argument("ALGORITHM", "see: stemtheory list algorithms", entries("algorithms"))
+    ] = "stem",
     K: o.K = None,
     dim: o.Dim = None,
     L: o.L = None,
@@ -188,7 +193,7 @@ def run(
 def figure(
     names: Annotated[
         list[str] | None,
-        o.argument("NAME...", "see: stemtheory list figures; or all"),
+        o.argument("NAME...", "see: stemtheory list figures; or all", entries("figures")),
     ] = None,
     quick: o.Quick = False,
     full: o.Full = False,

@@ -9,6 +9,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
+from stemtheory.cli.completion import checked, claim_names
 from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, Verdict, choice, real, whole, write_whole
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 _NAMES = (
     "ids, sections, globs, synchronisation, or package.module:NAME of your own; all without any"
 )
-Names = Annotated[list[str] | None, o.argument("[CLAIM|SECTION|GLOB]...", _NAMES)]
-ClaimName = Annotated[str, o.argument("CLAIM", "see: stemtheory list claims")]
+Names = Annotated[list[str] | None, o.argument("[CLAIM|SECTION|GLOB]...", _NAMES, claim_names)]
+ClaimName = Annotated[str, o.argument("CLAIM", "see: stemtheory list claims", claim_names)]
 _MUTANTS = "also show that every wrong version is rejected"
 Mutants = Annotated[bool, o.option(None, "--mutants", _MUTANTS)]
 _REPLAY = "run a case file again: a file, a folder, the name of one that is shipped, or all"
@@ -151,7 +152,9 @@ def hunt(
 
 
 def check(
-    name: Annotated[str, o.argument("PROBLEM|ALGORITHM", "a name, or package.module:NAME")],
+    name: Annotated[
+        str, o.argument("PROBLEM|ALGORITHM", "a name, or package.module:NAME", checked)
+    ],
     K: o.K = None,
     dim: o.Dim = None,
     L: o.L = None,

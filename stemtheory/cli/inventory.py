@@ -50,7 +50,7 @@ def entries(kind: str) -> Entries:
     UsageError
         For an unknown kind; it lists the known ones.
     """
-    return _KINDS[choice("list", kind, _KINDS)]()
+    return KINDS[choice("list", kind, KINDS)]()
 
 
 def _version(name: str) -> str | None:
@@ -149,7 +149,7 @@ def _sweeps() -> Entries:
     return rows
 
 
-_KINDS: dict[str, Callable[[], Entries]] = {
+KINDS: dict[str, Callable[[], Entries]] = {
     "problems": _problems,
     "algorithms": _algorithms,
     "bounds": _bounds,

@@ -6,34 +6,51 @@ and a bad one gets the same sentence.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from stemtheory.oracles import Problem, load_problem, names
-from stemtheory.runtime import UsageError, real
+from stemtheory.algorithms import READINGS
+from stemtheory.cli.completion import one_of
+from stemtheory.cli.completion import settings as settings_of
+from stemtheory.oracles import HETEROGENEITIES, NOISES, Problem, load_problem, names
+from stemtheory.runtime import BACKENDS, UsageError, real
+from stemtheory.schedules import SCHEDULES
+from stemtheory.simulator import DTYPES, ENGINES
 
 Text = str | None
 File = Path | None
 
 
-def argument(metavar: str, text: str) -> Any:
-    """Return an argument."""
-    return typer.Argument(metavar=metavar, help=text)
+def argument(metavar: str, text: str, complete: Callable[..., list[str]] | None = None) -> Any:
+    """Return an argument; ``complete`` says what a shell may put there."""
+    return typer.Argument(metavar=metavar, help=text, autocompletion=complete)
 
 
-def option(panel: str | None, usage: str, text: str, default: str | bool = False) -> Any:
+def option(
+    panel: str | None,
+    usage: str,
+    text: str,
+    default: str | bool = False,
+    complete: Callable[..., list[str]] | None = None,
+) -> Any:
     """Return the option of a ``usage`` such as '--K --workers INT'; a switch has no kind.
 
-    ``default`` is what the help shows where the code decides it later, True for the real one.
+    ``default`` is what the help shows where the code decides it later, True for the real one, and
+    ``complete`` says what a shell may put there.
     """
     words = usage.split()
     kind = None if words[-1].startswith("-") else words.pop()
     return typer.Option(
-        *words, metavar=kind, help=text, show_default=default, rich_help_panel=panel
+        *words,
+        metavar=kind,
+        help=text,
+        show_default=default,
+        rich_help_panel=panel,
+        autocompletion=complete,
     )
 
 
@@ -54,14 +71,17 @@ Gap = Annotated[str, _problem("--gap NUM", "f(x1) - f*", True)]
 _GRAD_SQ = "||grad f(x1)||^2, what a bound must beat to say anything"
 GradSq = Annotated[Text, _problem("--grad-sq NUM", _GRAD_SQ, "2 L gap")]
 _NOISE = "additive, phase, modulated or multiplicative"
-Noise = Annotated[Text, _problem("--noise NAME", _NOISE, "phase")]
+Noise = Annotated[Text, _problem("--noise NAME", _NOISE, "phase", one_of(*NOISES))]
 _HETEROGENEITY = "none, tilt or sinusoid"
-Heterogeneity = Annotated[Text, _problem("--heterogeneity NAME", _HETEROGENEITY, "sinusoid")]
+Heterogeneity = Annotated[
+    Text,
+    _problem("--heterogeneity NAME", _HETEROGENEITY, "sinusoid", one_of(*HETEROGENEITIES)),
+]
 _SET = (
     "any other dial of the problem (spectrum=10, rotate=true), or an option of the schedule"
     " (schedule.kappa=0.1) or of the algorithm (algorithm.option=II); may be repeated"
 )
-Set = Annotated[list[str] | None, _problem("--set KEY=VALUE", _SET)]
+Set = Annotated[list[str] | None, _problem("--set KEY=VALUE", _SET, complete=settings_of)]
 
 _sizes = partial(option, "Sizes")
 _T = "iterations per worker, rounded up to whole rounds"
@@ -80,15 +100,17 @@ Epsilon = Annotated[Text, _sizes("--epsilon NUM", _EPSILON)]
 
 _method = partial(option, "Method")
 _SCHEDULE = "theorem, calibrated, practical, constant or coupled"
-Schedule = Annotated[str, _method("--schedule NAME", _SCHEDULE, True)]
+Schedule = Annotated[str, _method("--schedule NAME", _SCHEDULE, True, one_of(*SCHEDULES))]
 _SYNC = "reading of the synchronisation: literal, average-first, overwrite, average-both"
-Sync = Annotated[Text, _method("--sync NAME", _SYNC, "literal")]
+Sync = Annotated[Text, _method("--sync NAME", _SYNC, "literal", one_of(*READINGS))]
 _START = "first iterate: one number for all coordinates, or dim of them with commas"
 Start = Annotated[str, _method("--x1 --start NUM", _START, True)]
 Seed = Annotated[str, _method("--seed INT", "of all noise", True)]
-BackendName = Annotated[str, _method("--backend NAME", "auto, numpy or cupy", True)]
-Engine = Annotated[str, _method("--engine NAME", "auto or a name", True)]
-Dtype = Annotated[str, _method("--dtype NAME", "float64 or float32", True)]
+BackendName = Annotated[
+    str, _method("--backend NAME", "auto, numpy or cupy", True, one_of(*BACKENDS))
+]
+Engine = Annotated[str, _method("--engine NAME", "auto or a name", True, one_of(*ENGINES))]
+Dtype = Annotated[str, _method("--dtype NAME", "float64 or float32", True, one_of(*DTYPES))]
 
 _output = partial(option, "Output")
 _RECORD, _OFTEN = (

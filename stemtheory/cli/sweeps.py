@@ -10,6 +10,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
+from stemtheory.cli.completion import entries
 from stemtheory.cli.waiting import clock, waiting
 from stemtheory.runtime import UsageError, whole
 
@@ -39,7 +40,9 @@ def register(app: typer.Typer) -> None:
 
 
 def sweep(
-    name: Annotated[str, o.argument("NAME|FILE.toml", "see: stemtheory list sweeps")],
+    name: Annotated[
+        str, o.argument("NAME|FILE.toml", "see: stemtheory list sweeps", entries("sweeps"))
+    ],
     quick: o.Quick = False,
     full: o.Full = False,
     store: o.Store = None,

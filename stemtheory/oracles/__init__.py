@@ -8,8 +8,10 @@ from stemtheory.oracles.catalogue import (
     user_entry,
     usual_dim,
 )
-from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
+from stemtheory.oracles.dials import AskedDials, refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum import Model
+from stemtheory.oracles.heterogeneity import HETEROGENEITIES
+from stemtheory.oracles.noise import NOISES
 from stemtheory.oracles.problem import (
     EXACTNESS,
     Constants,
