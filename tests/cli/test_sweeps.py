@@ -255,10 +255,11 @@ def test_a_diverged_or_failed_cell_is_exit_1(tmp_path: Path, capsys: Capture) ->
 
 
 def test_a_failed_cell_says_why(tmp_path: Path, capsys: Capture) -> None:
+    """What cannot run is refused before it runs, so that a user's own problem fails here."""
     file = tmp_path / "f.toml"
     file.write_text(
-        '[settings]\nproblem = "quadratic"\nK = 2\ndim = 2\nreplicates = 2\n'
-        "[grids.g]\nb = 1\nI = 1\nT = 1e300\n",
+        '[settings]\nproblem = "tests.experiment.faulty:ENTRY"\nK = 2\ndim = 2\nreplicates = 2\n'
+        'T = 4\ndials.fault = "raise"\n[grids.g]\nb = 1\nI = 1\n',
         encoding="utf-8",
     )
     path = str(tmp_path / "f.sqlite")
@@ -267,7 +268,7 @@ def test_a_failed_cell_says_why(tmp_path: Path, capsys: Capture) -> None:
     assert f"why: stemtheory results {path} --where" in said
     assert "the same command with --retry-failed" in said
     assert main(["results", path, "--where", "status == 'failed'"]) == 0
-    assert "failed: " in capsys.readouterr().out
+    assert "this cell raises" in capsys.readouterr().out
 
 
 def test_progress_says_how_many_cells_are_done() -> None:
