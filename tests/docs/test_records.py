@@ -50,7 +50,8 @@ def test_verdicts_of_full_sweeps_follow_from_their_intervals() -> None:
         found = agreement(fit["exponent"], tuple(fit["ci95"]), fit["theory"], fit["tolerance"])
         assert fit["verdict"] == (found or fit["verdict"])
         assert found or fit["verdict"] in ("faster", "slower")
-    assert sum(fit["verdict"] == "within tolerance" for fit in fits) == 50
+    assert sum(fit["verdict"] == "within tolerance" for fit in fits) == 49
+    assert sum(fit["verdict"] == "inconclusive" for fit in fits) == 6
 
 
 def test_the_tables_of_speed(script: Any) -> None:
@@ -91,7 +92,9 @@ def test_the_exponents_of_the_systems() -> None:
             row = f"| {run if i == 0 else ''} | {NAMES[system]} | {samples} | {rounds} |"
             assert row.replace("|  |", "| |") in text
     pd = [f for f in fits if "_prox, fedpd" in f["name"]]
-    assert 0.06 < max(abs(fit["exponent"] - fit["theory"]) for fit in pd) < 0.07
+    assert max(abs(fit["exponent"] - fit["theory"]) for fit in pd) < 0.05
+    glomo = [fit["verdict"] for fit in fits if fit["name"].startswith("samples, fedglomo")]
+    assert sorted(glomo) == ["inconclusive", "inconclusive", "slower"]
 
 
 def words(name: str) -> str:
