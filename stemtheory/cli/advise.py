@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from stemtheory.cli import console
+from stemtheory.cli import console, units
 from stemtheory.cli import options as o
 from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, real, whole
@@ -21,11 +21,18 @@ _EPSILON = "bound on E||grad f(xbar_a)||^2 to reach"
 Epsilon = Annotated[str, o.option(None, "--epsilon NUM", _EPSILON)]
 _SAMPLE = "cost of one sample at one worker"
 _ROUND = "cost of one round of one vector: n vectors cost n times as much"
-SampleCost = Annotated[str, o.option(None, "--sample-cost NUM", _SAMPLE, True)]
-RoundCost = Annotated[str, o.option(None, "--round-cost NUM", _ROUND, True)]
+SampleCost = Annotated[str | None, o.option(None, "--sample-cost NUM", _SAMPLE, "1")]
+RoundCost = Annotated[str | None, o.option(None, "--round-cost NUM", _ROUND, "0")]
+_MODEL = "bytes of one vector, such as 2GB; costs are then in seconds"
+_BANDWIDTH = "what a worker sends in a second, such as 100Mbit"
+_TIME = "of one sample at one worker, such as 20ms"
+ModelSize = Annotated[str | None, o.option(None, "--model-size SIZE", _MODEL)]
+Bandwidth = Annotated[str | None, o.option(None, "--bandwidth RATE", _BANDWIDTH)]
+SampleTime = Annotated[str | None, o.option(None, "--sample-time TIME", _TIME)]
 # What the bounds depend on, where nothing is run.
 _OF_BOUNDS = (
     *("epsilon", "K", "L", "sigma", "zeta", "gap", "sample_cost", "round_cost"),
+    *("model_size", "bandwidth", "sample_time"),
     *("plot", "json"),
 )
 FARTHEST = 1e15
@@ -54,8 +61,11 @@ def advise(
     x1: o.Start = "1",
     replicates: Replicates = None,
     seed: o.Seed = "0",
-    sample_cost: SampleCost = "1",
-    round_cost: RoundCost = "0",
+    sample_cost: SampleCost = None,
+    round_cost: RoundCost = None,
+    model_size: ModelSize = None,
+    bandwidth: Bandwidth = None,
+    sample_time: SampleTime = None,
     plot: o.PlotFile = None,
     json: o.Json = False,
 ) -> int:
@@ -69,7 +79,15 @@ def advise(
 
     files = targets(None, plot)
     constants = o.given(L=L, sigma=sigma, zeta=zeta)
-    costs: dict[str, Any] = {"sample_cost": sample_cost, "round_cost": round_cost}
+    link = link_of(model_size, bandwidth, sample_time)
+    costs: dict[str, Any] = o.given(sample_cost=sample_cost, round_cost=round_cost)
+    if link is not None:
+        if costs:
+            raise UsageError(
+                f"{next(iter(costs))} and a model's size were both given, but one of them sets costs:"
+                " leave one out."
+            )
+        costs = {"sample_cost": link.sample_time, "round_cost": link.vector_time}
     dials = o.given(noise=noise, heterogeneity=heterogeneity)
     workers = whole("K", "4" if K is None else K)
     if problem is None:
@@ -88,9 +106,39 @@ def advise(
         runs = o.given(x1=start, seed=seed, replicates=replicates)
         with waiting(lines=True) as told:
             document = advise_on(made, epsilon, **costs, **runs, progress=told)
+    document["link"] = None if link is None else link._asdict()
     document["files"] = [str(_draw(document, path)) for path in files]
     console.emit(document, json, lambda: show(document))
     return 0
+
+
+class Link(NamedTuple):
+    """What a vector weighs in bytes, and what it and a sample take in seconds."""
+
+    vector_bytes: float
+    vector_time: float
+    sample_time: float
+
+
+def link_of(model_size: str | None, bandwidth: str | None, sample_time: str | None) -> Link | None:
+    """Return the link that the three options describe, or None without any of them.
+
+    Raises
+    ------
+    UsageError
+        If one of them is missing or cannot be read.
+    """
+    given = {"model-size": model_size, "bandwidth": bandwidth, "sample-time": sample_time}
+    if not any(given.values()):
+        return None
+    if missing := [f"--{name}" for name, value in given.items() if value is None]:
+        raise UsageError(
+            f"{missing[0]} is missing, but --model-size, --bandwidth and --sample-time go together:"
+            " give all three."
+        )
+    size = units.size("model-size", str(model_size))
+    rate = units.rate("bandwidth", str(bandwidth))
+    return Link(size, size / rate, units.seconds("sample-time", str(sample_time)))
 
 
 def _refuse_the_far(**numbers: object) -> None:
@@ -133,6 +181,12 @@ def show(d: Mapping[str, Any]) -> None:
         rows += [(other["change"], other) for other in d["neighbours"]]
         console.table(("", *COLUMNS), [[name, *(r[c] for c in COLUMNS)] for name, r in rows])
         console.line("samples are those of one worker, vectors are what it sends")
+        if d["link"] is not None:
+            sent = units.in_bytes(choice["vectors"] * d["link"]["vector_bytes"])
+            console.line(
+                f"costs are in seconds: the choice takes {units.in_seconds(choice['cost'])} at the"
+                f" most, and a worker sends {sent}"
+            )
         if "measured_choice" in d:
             show_measured(rows)
     for text in d["guidance"]:

@@ -26,6 +26,7 @@ ON_A_CURVE = ("bound", "stem-theorem", "--T", "64")
 BOUND = (*ON_A_CURVE, "--b", "1", "--I", "4")
 CHECK = ("check", "cosine", "--K", "2", "--dim", "2")
 ADVISE = ("advise", "--epsilon", "0.5")
+LINKED = (*ADVISE, "--model-size", "1MB", "--bandwidth", "1Mbit", "--sample-time", "1ms")
 ADVISE_ON = ("advise", "--epsilon", "0.2", "--problem", "cosine", "--dim", "2", "--replicates", "2")
 ALONE = (*ADVISE_ON, "--epsilon", "0.05", "--K", "1", "--dim", "1", "--sigma", "1")
 VERIFY = ("verify", "P3", "--quick", "--jobs", "1")
@@ -181,6 +182,9 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--seed": (ALONE, ("--seed", "1")),
         "--sample-cost": (ADVISE, ("--sample-cost", "2")),
         "--round-cost": (ADVISE, ("--round-cost", "100")),
+        "--model-size": (LINKED, ("--model-size", "2GB")),
+        "--bandwidth": (LINKED, ("--bandwidth", "1kbit")),
+        "--sample-time": (LINKED, ("--sample-time", "1h")),
         "--plot": (ADVISE, ("--plot", "x.svg")),
     },
 }
@@ -225,6 +229,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         ("--set", "spectrum=2"),
     )),
     ((*ADVISE_ON, "--gap", "2"), "--gap"),
+    ((*LINKED, "--round-cost", "2"), "leave one out"),
+    ((*ADVISE, "--bandwidth", "1Mbit"), "--model-size is missing"),
     ((*RUN, "--record-every", "3"), "--record-every"),
     ((*RUN, "--backend", "cupy"), "backend cupy"),
     (("run", "cosine", "fedpd", *SMALL, "--engine", "fused"), "engine fused"),
