@@ -64,7 +64,7 @@ class Outcome:
 def verify(
     patterns: Sequence[str] = (),
     *,
-    level: str = "quick",
+    mode: str = "quick",
     mutants: bool = False,
     seed: int = 0,
     jobs: int | None = None,
@@ -76,7 +76,7 @@ def verify(
     ----------
     patterns
         Ids, sections or globs of claims, or ``package.module:NAME`` of your own; all without any.
-    level
+    mode
         ``quick``, ``default`` or ``full``: how large the panels are.
     mutants
         Whether every claim is also shown the wrong versions that it must reject.
@@ -99,9 +99,7 @@ def verify(
     >>> verify(["SCH4"], jobs=1)["summary"]
     {'holds': 1}
     """
-    found = outcomes(
-        patterns, level=level, mutants=mutants, seed=seed, jobs=jobs, progress=progress
-    )
+    found = outcomes(patterns, level=mode, mutants=mutants, seed=seed, jobs=jobs, progress=progress)
     return Ledger(document(found, mutants))
 
 
@@ -123,7 +121,7 @@ def outcomes(
 ) -> list[Outcome]:
     """Return one outcome per selected claim, in the order of the ledger."""
     chosen, mutants = select(patterns), truth("mutants", mutants)
-    level, seed = choice("level", level, MODES), whole("seed", seed, 0)
+    level, seed = choice("mode", level, MODES), whole("seed", seed, 0)
     jobs = None if jobs is None else whole("jobs", jobs)
     callback("progress", progress)
     orders = {c.id: (tuple(patterns), c.id, level, seed, mutants) for c in chosen}

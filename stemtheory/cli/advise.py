@@ -84,7 +84,7 @@ def advise(
     if link is not None:
         if costs:
             raise UsageError(
-                f"{next(iter(costs))} and a model's size were both given, but one of them sets costs:"
+                f"{next(iter(costs))} and a model's size were both given, but either sets costs:"
                 " leave one out."
             )
         costs = {"sample_cost": link.sample_time, "round_cost": link.vector_time}

@@ -75,11 +75,13 @@ def doctor(json: o.Json = False) -> int:
 @app.command(name="list")
 def list_entries(
     kind: Annotated[str, o.argument("KIND", "problems, algorithms, bounds, ...", kinds)],
+    csv: o.Csv = False,
     json: o.Json = False,
 ) -> int:
     """Everything that has a name: problems, algorithms, bounds, claims, sweeps, figures."""
     from stemtheory.cli import inventory
 
+    o.refuse_both(csv=csv, json=json)
     rows = inventory.entries(kind)
 
     def show() -> None:
@@ -87,7 +89,7 @@ def list_entries(
         columns = ("name", "summary", *more)
         console.table(columns, [[row[column] for column in columns] for row in rows])
 
-    console.emit({kind: rows}, json, show)
+    console.emit({kind: rows}, json, (lambda: console.csv(rows)) if csv else show)
     return 0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import multiprocessing
 import os
 import signal
@@ -155,6 +156,22 @@ def emit(document: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -
         write(to_json(document))
     else:
         show()
+
+
+def csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows as CSV: every column that any of them has, lists and tables as JSON text."""
+    import csv as library
+
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    buffer = io.StringIO()
+    writer = library.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    write(buffer.getvalue())
+
+
+def _cell(value: object) -> object:
+    return json.dumps(value) if isinstance(value, list | tuple | dict) else value
 
 
 def table(

@@ -58,6 +58,7 @@ _any = partial(option, None)
 Quick = Annotated[bool, _any("--quick", "less, in a few minutes")]
 Full = Annotated[bool, _any("--full", "more, in hours")]
 Json = Annotated[bool, _any("--json", "one JSON document on stdout")]
+Csv = Annotated[bool, _any("--csv", "every column of every row as CSV on stdout")]
 
 _problem = partial(option, "Problem")
 K = Annotated[Text, _problem("--K --workers INT", "workers", "4")]
@@ -176,12 +177,24 @@ def format_names(given_names: list[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parts))
 
 
+def refuse_both(**switches: bool) -> None:
+    """Refuse two switches that exclude each other.
+
+    Raises
+    ------
+    UsageError
+        If both were given.
+    """
+    if all(switches.values()):
+        one, other = switches
+        raise UsageError(
+            f"--{one} and --{other} were both given, but they exclude each other: give one."
+        )
+
+
 def mode(quick: bool, full: bool) -> str:
     """Return quick, default or full."""
-    if quick and full:
-        raise UsageError(
-            "--quick and --full were both given, but they exclude each other: give one."
-        )
+    refuse_both(quick=quick, full=full)
     return "quick" if quick else "full" if full else "default"
 
 

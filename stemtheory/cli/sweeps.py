@@ -31,6 +31,10 @@ _WHERE = "rows to keep, such as: K == 4 and problem in ('cosine', 'welsch')"
 Where = Annotated[str | None, o.option(None, "--where EXPR", _WHERE)]
 _EXPORT = "write the rows: .csv or .parquet"
 Export = Annotated[Path | None, o.option(None, "--export FILE", _EXPORT)]
+_PLOT = "draw two columns, and one that tells lines apart: T,mean_grad_sq,algorithm"
+Plot = Annotated[str | None, o.option(None, "--plot X,Y[,HUE]", _PLOT)]
+_OUT = "the picture: .png, .pdf or .svg; STORE's name and .png unless given"
+PlotFile = Annotated[Path | None, o.option(None, "--out FILE", _OUT)]
 
 
 def register(app: typer.Typer) -> None:
@@ -91,11 +95,18 @@ def results(
     store: Annotated[Path, o.argument("STORE", "the .sqlite file of a sweep")],
     where: Where = None,
     export: Export = None,
+    plot: Plot = None,
+    out: PlotFile = None,
+    csv: o.Csv = False,
     json: o.Json = False,
 ) -> int:
     """Show the cells of a store, filter them, and export them without losing a digit."""
     from stemtheory.experiment import Store, StoreError, cell_records, condition, export_records
+    from stemtheory.report import draw_cells
 
+    o.refuse_both(csv=csv, json=json)
+    if out is not None and plot is None:
+        raise UsageError(f"--out is {out}, but nothing is drawn: give --plot X,Y as well.")
     try:
         with Store.reading(store) as opened:
             rows = cell_records(opened.rows())
@@ -108,7 +119,11 @@ def results(
         if not rows:
             raise UsageError(f"no row of {store} is left to export: widen --where.")
         console.note(f"written: {export_records(rows, export)}")
-    elif not json:
+    if plot is not None:
+        console.note(f"written: {draw_cells(rows, plot, out or Path(f'{store.stem}.png'))}")
+    if csv:
+        console.csv(rows)
+    elif not json and export is None:
         show_rows(rows)
     if json:
         console.emit({"rows": rows, "reasons": _reasons(rows)}, True, lambda: None)

@@ -167,23 +167,30 @@ def _has(thing: object, member: str) -> bool:
 
 
 def user_entry(name: str) -> Any:
-    """Return the object NAME of ``package.module:NAME``; the current folder is looked in first.
+    """Return the object NAME of ``package.module:NAME`` or ``folder/file.py:NAME``.
+
+    The current folder is looked in first.
 
     Raises
     ------
     UsageError
         If it cannot be imported, whatever its code raises.
     """
-    module_name, _, attribute = name.partition(":")
+    module_name, _, attribute = name.rpartition(":")
+    file = Path(module_name).resolve() if module_name.endswith(".py") else None
     try:
-        here = str(Path.cwd())
-        if here not in sys.path:  # a user's own module lies where the user is
-            sys.path.insert(0, here)
-        return getattr(importlib.import_module(module_name), attribute)
+        # a user's own module lies where the user is, or where the file is
+        home = str(Path.cwd() if file is None else file.parent)
+        if home not in sys.path:
+            sys.path.insert(0, home)
+        module = importlib.import_module(module_name if file is None else file.stem)
+        if file is not None and Path(module.__file__ or "").resolve() != file:
+            raise ImportError(f"{file.stem} is the name of {module.__file__} already")
+        return getattr(module, attribute)
     except (Exception, SystemExit) as error:
         raise UsageError(
             f"{name} cannot be loaded ({_reason(error)}): give package.module:NAME of an importable"
-            " module."
+            " module, or file.py:NAME."
         ) from error
 
 

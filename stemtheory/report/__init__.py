@@ -7,6 +7,6 @@ from stemtheory.report.figure_table import FigureTable, Quantity
 from stemtheory.report.formula import plain
 from stemtheory.report.ledger_rows import PRINTED, READINGS, LedgerLine, excess, lines, matrix
 from stemtheory.report.panels import Panel, drawable
-from stemtheory.report.plots import draw_costs, draw_probe
+from stemtheory.report.plots import draw_cells, draw_costs, draw_probe
 from stemtheory.report.tables import Column, Table, Value
 from stemtheory.report.trace_files import targets

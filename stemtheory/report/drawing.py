@@ -137,6 +137,20 @@ def draw_figures(
     return drawn
 
 
+def picture_kind(path: Path) -> str:
+    """Return the format that a path's ending names.
+
+    Raises
+    ------
+    UsageError
+        If it names none.
+    """
+    kind = path.suffix.removeprefix(".")
+    if kind not in FORMATS:
+        raise UsageError(f"{path} is no picture's name: let it end in .png, .pdf or .svg.")
+    return kind
+
+
 def render(draw: Callable[[Canvas], None], size: tuple[float, float], kind: str) -> bytes:
     """Return what ``draw`` puts on a figure as the bytes of a file, the same on every run."""
     with house_style():

@@ -70,7 +70,7 @@ def write_trace(trace: Trace, found: tuple[Margin, ...], path: Path) -> Path:
     if path.suffix == ".npz":
         return trace.save(path)
     if path.suffix == ".csv":
-        text = trace.to_frame().to_csv(index=False)
+        text = trace.frame.to_csv(index=False)
     else:
         series = {name: getattr(trace, name) for name in ("times", "series", "running")}
         text = to_json({**document(trace, found), "grad_sq": trace.grad_sq, "record": series})

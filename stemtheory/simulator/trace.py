@@ -186,8 +186,9 @@ class Trace:
         title = f"{s.get('algorithm', '')} on {s.get('problem', '')}: {sizes}"
         return notebook.table(title, ("", ""), rows)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per recorded time and replicate: t, replicate, grad_sq, running."""
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per recorded time and replicate: t, replicate, grad_sq, running."""
         import pandas as pd  # half of the start-up time of a command that needs no table
 
         n, R = self.series.shape

@@ -164,6 +164,8 @@ CHANGES: dict[str, dict[str, Row]] = {
         "STORE": (RESULTS, ()),
         "--where": (RESULTS, ("--where", "b == 1")),
         "--export": (RESULTS, ("--export", "rows.csv")),
+        "--plot": (RESULTS, ("--plot", "b,mean_grad_sq")),
+        "--out": ((*RESULTS, "--plot", "b,mean_grad_sq"), ("--out", "other.svg")),
     },
     "advise": {
         "--epsilon": (ADVISE, ("--epsilon", "0.4")),
@@ -207,6 +209,7 @@ PLACES = {
 # Their effect is not in the document.
 ELSEWHERE = {
     "--json": "it makes the document",
+    "--csv": "it takes the document's place, and is refused beside --json (tests/report/plots)",
     "--jobs": "how many processes, which changes no number (test_verify_cli, test_sweeps)",
     "run --backend": "auto is the one that is here; another is refused, see REFUSED",
     "run --engine": "auto is array at this size; another is refused, see REFUSED",
@@ -232,6 +235,9 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*LINKED, "--round-cost", "2"), "leave one out"),
     ((*ADVISE, "--bandwidth", "1Mbit"), "--model-size is missing"),
     ((*RUN, "--record-every", "3"), "--record-every"),
+    (("results", "s.sqlite", "--csv"), "--csv and --json"),
+    (("results", "s.sqlite", "--out", "x.png"), "--plot"),
+    (("list", "bounds", "--csv"), "--csv and --json"),
     ((*RUN, "--backend", "cupy"), "backend cupy"),
     (("run", "cosine", "fedpd", *SMALL, "--engine", "fused"), "engine fused"),
     (("verify", "--replay", "empty"), "holds no case file"),

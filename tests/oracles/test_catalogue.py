@@ -1,5 +1,6 @@
 """A user's own problem: found, made or refused in one sentence, whatever its code does."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,18 @@ def test_a_failure_inside_the_catalogue_is_no_bad_usage(monkeypatch: pytest.Monk
 def test_an_entry_says_what_it_lacks() -> None:
     with pytest.raises(UsageError, match=r"7 is no problem, it lacks .*witnesses"):
         make_problem(7, 7, 4, 8)
+
+
+def test_an_entry_is_found_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its path from anywhere; a second file of one name is refused, not taken for the first."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for folder, value in (("a", 1), ("b", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "entry_in_a_file.py").write_text(f"NAME = {value}\n")
+    assert user_entry(f"{tmp_path}/a/entry_in_a_file.py:NAME") == 1
+    monkeypatch.chdir(tmp_path / "a")
+    assert user_entry("entry_in_a_file.py:NAME") == 1
+    with pytest.raises(UsageError, match="is the name of .* already"):
+        user_entry(f"{tmp_path}/b/entry_in_a_file.py:NAME")
+    with pytest.raises(UsageError, match="cannot be loaded"):
+        user_entry("nowhere.py:NAME")

@@ -46,7 +46,7 @@ def test_series_and_running_average() -> None:
     np.testing.assert_allclose(trace.running[-1], trace.grad_sq, rtol=1e-15)
     np.testing.assert_array_equal(trace.series.min(axis=0), trace.best)
     np.testing.assert_array_equal(trace.series[-1], trace.last)
-    frame = trace.to_frame()
+    frame = trace.frame
     assert list(frame.columns) == ["t", "replicate", "grad_sq", "running"]
     assert len(frame) == 30 * 32
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stemtheory.report.drawing import render
+from stemtheory.report.drawing import picture_kind, render
 from stemtheory.report.palette import BLUE, VERMILION
-from stemtheory.runtime import UsageError, write_file
+from stemtheory.runtime import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from stemtheory.claims import Probe
 
 SIZE = (6.8, 4.0)
-KINDS = ("png", "pdf", "svg")
 
 
 def draw_probe(found: Probe, path: Path) -> Path:
@@ -28,10 +27,7 @@ def draw_probe(found: Probe, path: Path) -> Path:
     UsageError
         If the ending is no picture's, or the file cannot be written.
     """
-    kind = path.suffix.removeprefix(".")
-    if kind not in KINDS:
-        raise UsageError(f"{path} ends in {kind!r}, but a picture is .png, .pdf or .svg: name one.")
-    content = render(lambda canvas: draw(found, canvas), SIZE, kind)
+    content = render(lambda canvas: draw(found, canvas), SIZE, picture_kind(path))
     return write_file(path, lambda file: file.write(content))
 
 
