@@ -172,7 +172,7 @@ def test_a_store_deleted_while_it_is_written_is_exit_1(
 ) -> None:
     file, path = tmp_path / "small.toml", tmp_path / "s.sqlite"
     file.write_text(SMALL, encoding="utf-8")
-    monkeypatch.setattr(cli_sweeps, "terminal_progress", lambda: lambda progress: vanish(path))
+    monkeypatch.setattr(cli_sweeps, "counted", lambda told: lambda progress: vanish(path))
     assert main(["sweep", str(file), "--store", str(path)]) == 1
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
