@@ -10,6 +10,7 @@ import typer
 
 from stemtheory.cli import console, units
 from stemtheory.cli import options as o
+from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, real, whole
 
@@ -42,7 +43,7 @@ COLUMNS = ("algorithm", "b", "I", *MEASURED)
 
 def register(app: typer.Typer) -> None:
     """Add the command ``advise``."""
-    app.command()(advise)
+    app.command(epilog=example("advise"))(advise)
 
 
 def advise(

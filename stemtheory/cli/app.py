@@ -17,6 +17,7 @@ from stemtheory.cli import options as o
 from stemtheory.cli import probe as cli_probe
 from stemtheory.cli import sweeps as cli_sweeps
 from stemtheory.cli.completion import entries, kinds
+from stemtheory.cli.examples import APART, example
 from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, whole
 from stemtheory.simulator import DEFAULT
@@ -26,6 +27,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=APART,
     help="Put the theorems on STEM and FedAvg next to the algorithms, and see whether they hold.",
 )
 
@@ -56,7 +58,7 @@ def _top(
     pass
 
 
-@app.command()
+@app.command(epilog=example("doctor"))
 def doctor(json: o.Json = False) -> int:
     """Versions, backend and device, and why there is no GPU if there is none."""
     from stemtheory.cli import inventory
@@ -72,7 +74,7 @@ def doctor(json: o.Json = False) -> int:
     return 0
 
 
-@app.command(name="list")
+@app.command(name="list", epilog=example("list"))
 def list_entries(
     kind: Annotated[str, o.argument("KIND", "problems, algorithms, bounds, ...", kinds)],
     csv: o.Csv = False,
@@ -93,7 +95,7 @@ def list_entries(
     return 0
 
 
-@app.command()
+@app.command(epilog=example("bound"))
 def bound(
     name: Annotated[str, o.argument("NAME", "see: stemtheory list bounds", entries("bounds"))],
     T: o.T = None,
@@ -121,7 +123,7 @@ def bound(
     return 0
 
 
-@app.command()
+@app.command(epilog=example("run"))
 def run(
     problem: Annotated[
         str,
@@ -191,7 +193,7 @@ def run(
     return int(trace.status != "ok" or any(m.verdict == "violated" for m in found))
 
 
-@app.command()
+@app.command(epilog=example("figure"))
 def figure(
     names: Annotated[
         list[str] | None,
@@ -224,7 +226,7 @@ def figure(
     return 0
 
 
-@app.command()
+@app.command(epilog=example("reproduce"))
 def reproduce(
     quick: o.Quick = False,
     full: o.Full = False,

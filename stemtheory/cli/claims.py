@@ -10,6 +10,7 @@ import typer
 from stemtheory.cli import console
 from stemtheory.cli import options as o
 from stemtheory.cli.completion import checked, claim_names
+from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, Verdict, choice, real, whole, write_whole
 
@@ -40,7 +41,7 @@ Budget = Annotated[str, o.option(None, "--budget SECONDS", "time to search for",
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""
     for command in (verify, explain, hunt, check):
-        app.command()(command)
+        app.command(epilog=example(command.__name__))(command)
 
 
 def verify(

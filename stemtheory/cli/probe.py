@@ -11,6 +11,7 @@ from stemtheory.cli import console
 from stemtheory.cli import options as o
 from stemtheory.cli.claims import ClaimName, Reading
 from stemtheory.cli.display import Document
+from stemtheory.cli.examples import example
 
 _CHANGE = (
     "a field of the case (problem, K, dim, b, I, rounds, B, x1, replicates, seed, sync_batch,"
@@ -26,7 +27,7 @@ Out = Annotated[Path | None, o.option(None, "--out DIR", _OUT)]
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command()(probe)
+    app.command(epilog=example("probe"))(probe)
 
 
 def probe(

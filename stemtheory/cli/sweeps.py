@@ -11,6 +11,7 @@ import typer
 from stemtheory.cli import console
 from stemtheory.cli import options as o
 from stemtheory.cli.completion import entries
+from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import clock, waiting
 from stemtheory.runtime import UsageError, whole
 
@@ -39,8 +40,8 @@ PlotFile = Annotated[Path | None, o.option(None, "--out FILE", _OUT)]
 
 def register(app: typer.Typer) -> None:
     """Add the commands ``sweep`` and ``results``."""
-    app.command()(sweep)
-    app.command()(results)
+    app.command(epilog=example("sweep"))(sweep)
+    app.command(epilog=example("results"))(results)
 
 
 def sweep(
