@@ -18,7 +18,7 @@ from stemtheory.schedules import (
     make_schedule,
 )
 
-COMMON: dict[str, Any] = {"T": 1000, "K": 2, "b": 1.0, "I": 1, "L": 1.0, "sigma": 0.5}
+COMMON: dict[str, Any] = {"T": 1000, "K": 2, "b": 3.0, "I": 4, "L": 1.5, "sigma": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,8 @@ def test_make_schedule(name: str, algorithm: str, options: dict[str, Any], kind:
     assert schedule.name == name
     assert all(isinstance(value, float) for value in schedule.parameters().values())
     assert schedule.eta(np.arange(5)).shape == (5,)
+    for key in COMMON.keys() & schedule.parameters().keys():  # none stands in another's place
+        assert schedule.parameters()[key] == COMMON[key]
     for key, value in options.items():
         field = {"eta": "eta_value", "a": "a_value"}.get(key, key)
         assert schedule.parameters()[field] == float(value)
@@ -79,3 +81,9 @@ def test_bad_schedules_are_refused_in_one_sentence(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         make_schedule(name, algorithm=algorithm, **COMMON, **options)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0])
+def test_a_scale_that_is_not_positive_is_refused(scale: float) -> None:
+    with pytest.raises(UsageError, match="scale"):
+        make_schedule("coupled", algorithm="stem", **COMMON, eta=0.1, scale=scale)
