@@ -87,7 +87,7 @@ def list_entries(
     rows = inventory.entries(kind)
 
     def show() -> None:
-        more = ("needs", "promises") if kind == "algorithms" else ()
+        more = {"algorithms": ("needs", "promises"), "claims": ("number",)}.get(kind, ())
         columns = ("name", "summary", *more)
         console.table(columns, [[row[column] for column in columns] for row in rows])
 

@@ -128,6 +128,8 @@ def _claims() -> Entries:
             "section": c.section,
             "kind": c.kind,
             "label": c.label,
+            "number": c.number,
+            "title": c.title,
         }
         for c in claims().values()
     ]
