@@ -92,7 +92,7 @@ def _of_a_run(c: Comparison, case: Case) -> Found | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where((left > floor) & (left > 0), left / right, -np.inf)
     ratio = np.where((right <= 0) & (left > 2 * floor) & (left > 0), np.inf, ratio)
-    ratio = np.where(np.isfinite(left), ratio, -np.inf)
+    ratio = np.where(np.isfinite(left) & ~np.isnan(right), ratio, -np.inf)  # NaN never wins
     if not len(ratio) or np.max(ratio) == -np.inf:
         return None
     i = int(np.argmax(ratio))
@@ -171,8 +171,13 @@ def write(found: Found, claim: str, target: FilePath) -> FilePath:
     Raises
     ------
     UsageError
-        If the folder cannot be written.
+        If the folder cannot be written, or a side is no number that a replay could meet.
     """
+    if not (math.isfinite(found.left) and math.isfinite(found.right)):
+        raise UsageError(
+            f"the sides of {claim} at t = {found.t} are {found.left:g} and {found.right:g}, which"
+            " no replay can meet, so that there is no case file: change the case."
+        )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

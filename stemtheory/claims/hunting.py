@@ -34,6 +34,7 @@ WORKERS = (2, 4, 8, 16)
 LOCAL_STEPS = (2, 3, 4, 8, 12, 16, 32, 64)
 SEARCH, CONFIRM = 16, 400  # replicates
 CLEAR = 1.5  # a shrunk counterexample keeps at least this left/right
+MOST_SECONDS = 1e7  # of a search: four months
 MOST_STEPS = 200  # of one run: longer ones make the search blind within its budget
 # shares of L for c and L_n, log10 sigma, log10 zeta, phase, log10 |x1|, and three sizes
 BOX = [(0, 1), (0, 1), (-5, 0.5), (-1, 1), (0, 1), (-5, 1), (0, 1), (0, 1), (0, 1), (0, 1)]
@@ -112,6 +113,10 @@ def hunt(
         )
     chosen = choice("sync", claim.readings[0] if reading is None else reading, claim.readings)
     seconds = real("budget", budget, positive=True)
+    if seconds > MOST_SECONDS:
+        raise UsageError(
+            f"budget is {seconds:g} seconds, but at most {MOST_SECONDS:g} are searched: lower it."
+        )
     best, evaluations = _search(claim, chosen, seconds, seed, progress)
     if best and best.violated:
         best = confirm(claim, shrink(claim, best))

@@ -102,7 +102,8 @@ def _statistical(c: Comparison, left: Floats, right: Floats, spread: Any) -> tup
     upper, lower = left + limit * spread, left - limit * spread
     verdicts = np.where(upper <= right, Verdict.HOLDS, Verdict.UNDECIDED)
     verdicts = np.where(~(lower <= right), Verdict.VIOLATED, verdicts)
-    return verdicts, np.where(upper > 0, right / upper, np.inf)
+    margins = np.where(upper > 0, right / upper, np.inf)
+    return verdicts, np.where(np.isnan(upper) | np.isnan(right), -np.inf, margins)
 
 
 def _cell(claim: Claim, reading: str, place: str, found: Instances) -> Finding:

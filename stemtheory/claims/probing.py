@@ -123,9 +123,10 @@ def probe(
     case = changed(_start(claim, chosen), changes or {}, options or {})
     found = worst(claim, case)
     if found is None:
-        unmet = ", ".join(p.name for p in claim.premises(case) if not p.ok)
-        why = f"its premise is not met ({unmet})" if unmet else "both sides are below rounding"
-        raise UsageError(f"claim {claim.id} says nothing on this case: {why}; change the case.")
+        raise UsageError(
+            f"claim {claim.id} says nothing on this case: {_why_silent(claim, case)}; change the"
+            " case."
+        )
     return _sides(reference(name), claim, case, found)
 
 
@@ -162,6 +163,18 @@ def _start(claim: Claim, reading: str) -> Case:
     return next((c for c in cases if c.K > 1 and c.I > 1 and dict(c.dials).get("sigma")), cases[0])
 
 
+def _why_silent(claim: Claim, case: Case) -> str:
+    """Return why a claim has no worst instance on a case."""
+    if unmet := ", ".join(p.name for p in claim.premises(case) if not p.ok):
+        return f"its premise is not met ({unmet})"
+    assert claim.compare is not None
+    left, right, _, t, _ = averaged(claim.compare(opened(claim, case)), case.replicates)
+    lost = np.flatnonzero(np.isnan(left) | np.isnan(right))
+    if len(lost):
+        return f"a side is not a number, first at t = {t[lost[0]]}, and a gradient may be none"
+    return "both sides are below rounding"
+
+
 def _sides(name: str, claim: Claim, case: Case, found: Found) -> Probe:
     assert claim.compare is not None
     comparison = claim.compare(opened(claim, case))
@@ -171,5 +184,5 @@ def _sides(name: str, claim: Claim, case: Case, found: Found) -> Probe:
         bad = every.verdicts == Verdict.VIOLATED
     else:
         left, right, floor, t, where = averaged(comparison, case.replicates)
-        bad = (left > floor) & (left > right * (1 + RELATIVE))
+        bad = ~((left <= floor) | (left <= right * (1 + RELATIVE)))  # NaN too
     return Probe(name, claim, case, t, where, left, right, bad, found)

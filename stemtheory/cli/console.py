@@ -14,9 +14,11 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from stemtheory.cli.blame import theirs
 from stemtheory.cli.streams import (
     OutputLostError,
     close_stdout,
@@ -106,16 +108,22 @@ def guarded(work: Callable[[], object], as_json: bool = False, last: bool = Fals
         if isinstance(end.__context__, BrokenPipeError):  # so does the parser end on a closed pipe
             close_stdout()
             return 0
+        if (said := theirs(end)) is not None:
+            return _foreign(end, said)
     except OutputLostError as error:
         close_stdout()
         return complain(f"stdout cannot be written ({error}): send it elsewhere.", 1)
     except MemoryError as error:
         return complain(f"out of memory ({error}): lower replicates, K, dim or --record-every.", 1)
-    except Exception as error:
+    except BaseException as error:
         if hasattr(error, "format_message"):  # the parser's own, whichever package it comes from
             return complain(usage_sentence(error), 2)
         if is_out_of_handles(error):
             return complain("too many files are open: raise ulimit -n, or lower --jobs.", 1)
+        if (said := theirs(error)) is not None:
+            return _foreign(error, said)
+        if not isinstance(error, Exception):
+            raise
         if os.environ.get("STEMTHEORY_DEBUG"):
             raise
         text = (
@@ -123,6 +131,13 @@ def guarded(work: Callable[[], object], as_json: bool = False, last: bool = Fals
         )
         return complain(text, 1)
     return code if isinstance(code, int) else 0
+
+
+def _foreign(error: BaseException, sentence: str) -> int:
+    """Say that a user's own code raised; Python shows no traceback of a SystemExit itself."""
+    if os.environ.get("STEMTHEORY_DEBUG"):
+        traceback.print_exception(error)
+    return complain(sentence, 1)
 
 
 def usage_sentence(error: Any) -> str:

@@ -39,7 +39,7 @@ def code_of(module_name: str) -> str:
     texts = {}
     while todo:
         name = todo.pop()
-        path = _source(name)
+        path = own_source(name)
         if name in seen or path is None:
             continue
         seen.add(name)
@@ -78,7 +78,7 @@ def _add_arrays(thing: Any, digest: Any, seen: set[int]) -> None:
         _add_arrays(vars(thing), digest, seen)
 
 
-def _source(name: str) -> Path | None:
+def own_source(name: str) -> Path | None:
     """Return the file of a module that is a user's own, None for every other."""
     module = sys.modules.get(name)
     try:
