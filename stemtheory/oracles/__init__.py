@@ -10,6 +10,7 @@ from stemtheory.oracles.catalogue import (
 )
 from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum import Model
+from stemtheory.oracles.own_data import RowLoss
 from stemtheory.oracles.problem import (
     EXACTNESS,
     Constants,
@@ -20,5 +21,7 @@ from stemtheory.oracles.problem import (
     Witness,
     refuse_no_problem,
 )
+from stemtheory.oracles.regulariser import DIP, PENALTY_BEND, penalty, penalty_slope
+from stemtheory.oracles.row_constants import Slopes
 from stemtheory.oracles.separable import Family, Separable
 from stemtheory.oracles.usual import USUAL
