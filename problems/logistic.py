@@ -66,7 +66,7 @@ ROWS = RowLoss(
 )
 ENTRY = Model(
     name="logistic",
-    summary="nonconvex logistic regression on synthetic data: a finite sum, L in a bracket",
+    summary="nonconvex logistic regression on synthetic data, or on rows of your own (data=FILE)",
     formula=(
         r"f(x) = s \left[\frac{1}{N} \sum_i \log(1 + e^{-y_i a_i \cdot r x})"
         r" + \alpha \sum_j \frac{(r x_j)^2}{1 + (r x_j)^2}\right]"

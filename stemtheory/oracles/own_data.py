@@ -101,7 +101,7 @@ def _build(model: RowLoss, K: int, dim: int | None, **dials: Any) -> RowSum:
         raise UsageError(
             f"dim is {dim}, but {path} has {columns} columns beside its target: leave dim out."
         )
-    target, said = _labels(table, path) if model.labels else (_numbers(table), table.name)
+    target, said = _labels(table, path) if model.labels else (_numbers(table, path), table.name)
     shares = split_rows(
         s["split"], target, K, _concentration(s["concentration"]),
         whole("data_seed", s["data_seed"], 0),
@@ -176,7 +176,7 @@ def _labels(table: RowTable, path: Path) -> tuple[Floats, str]:
             seen = dict.fromkeys(table.target)
             third = list(seen)[2]
             at = list(table.target).index(third)
-            where = f", the third at {table.places[at].partition(' of ')[0]}"
+            where = f", the third in {table.word} {table.lines[at]}"
         raise UsageError(
             f"{path} has {len(values)} label{'s' if values[1:] else ''} in {table.name}"
             f" ({shown}{where}), but a logistic loss takes two: keep the rows of two."
@@ -186,9 +186,9 @@ def _labels(table: RowTable, path: Path) -> tuple[Floats, str]:
     return signs, f"{table.name} ({_shown(low)} is -1, {_shown(high)} is 1)"
 
 
-def _numbers(table: RowTable) -> Floats:
+def _numbers(table: RowTable, path: Path) -> Floats:
     """Return the target as numbers."""
-    for text, place in zip(table.target, table.places, strict=True):
+    for i, text in enumerate(table.target):
         if isinstance(text, str):
             try:
                 good = np.isfinite(float(text))
@@ -196,8 +196,8 @@ def _numbers(table: RowTable) -> Floats:
                 good = False
             if not good:
                 raise UsageError(
-                    f"{place} has '{text:.40}' in {table.name}, which is no finite number: a"
-                    " regression takes numbers."
+                    f"{table.place(i, path)} has '{text:.40}' in {table.name}, which is no"
+                    " finite number: a regression takes numbers."
                 )
     return np.array(table.target, dtype=np.float64)
 

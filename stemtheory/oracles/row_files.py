@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import math
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,8 @@ from stemtheory.runtime import Floats, UsageError, read_npz, stamp_of
 
 MOST_BYTES = 2**28
 MOST_CELLS = 5 * 10**7
+MOST_ROWS = 10**7
+LINE, ROW = "line", "row"
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 DELIMITERS = ",;\t"
 ARRAYS = "write X [rows, columns] and y [rows] with numpy.savez"
@@ -36,7 +38,12 @@ class RowTable(NamedTuple):
     rows: Floats
     target: tuple[float, ...] | tuple[str, ...]
     name: str
-    places: tuple[str, ...]
+    lines: Sequence[int]
+    word: str  # what a line of the file is called
+
+    def place(self, i: int, path: Path) -> str:
+        """Return where row i stands, in words."""
+        return f"{self.word} {self.lines[i]} of {path}"
 
 
 def read_rows(path: Path, target: str | int | None = None) -> RowTable:
@@ -80,7 +87,7 @@ def _read(path: Path, target: str | int | None, stamp: object) -> RowTable:
         raise UsageError(
             f"{path} is no text in UTF-8 ({error.reason}): save it as such."
         ) from error
-    if not found.places:
+    if not found.lines:
         raise UsageError(f"{path} holds no rows: give a file that has some.")
     found.rows.flags.writeable = False
     return found
@@ -94,6 +101,12 @@ def _unreadable(path: Path, error: OSError) -> UsageError:
 
 def _too_large(path: Path, size: str, most: str) -> UsageError:
     return UsageError(f"{path} is too large ({size}, at most {most}): take fewer rows of it.")
+
+
+def _refuse_large(path: Path, rows: int, columns: int) -> None:
+    if rows > MOST_ROWS or rows * columns > MOST_CELLS:
+        most = f"{MOST_ROWS:.0e} rows and {MOST_CELLS:.0e} numbers"
+        raise _too_large(path, "its table", most)
 
 
 def _number(text: str, place: str, column: str) -> float:
@@ -146,9 +159,9 @@ def _read_csv(path: Path, target: str | int | None) -> RowTable:
     """Return the table of a text file with one row a line; a first line of words names columns."""
     lines = _csv_lines(path)
     try:
-        place, first = next(lines)
+        number, first = next(lines)
     except StopIteration:
-        return RowTable(np.zeros((0, 0)), (), "", ())
+        return RowTable(_NONE, (), "", (), LINE)
     width = len(first)
     titled = any(_float(cell) is None and cell.strip().lower() not in MISSING for cell in first)
     if titled and (target is None or str(target).isdecimal()):
@@ -160,10 +173,12 @@ def _read_csv(path: Path, target: str | int | None) -> RowTable:
     goal = _column(path, names, titled, target)
     if width < 2:
         raise UsageError(f"{path} has one column: give rows of numbers with a target beside them.")
-    cells, texts, places = array("d"), list[str](), list[str]()
+    cells, texts, numbers = array("d"), list[str](), array("q")
+    known: dict[str, str] = {}  # a label that comes again is kept once
     columns = [f"column {name}" for name in names]
 
-    def take(place: str, line: list[str]) -> None:
+    def take(number: int, line: list[str]) -> None:
+        place = f"{LINE} {number} of {path}"
         if len(line) != width:
             raise UsageError(
                 f"{place} has {len(line)} values, but the first line has {width}: give every row"
@@ -171,25 +186,24 @@ def _read_csv(path: Path, target: str | int | None) -> RowTable:
             )
         if line[goal].strip().lower() in MISSING:
             _number("", place, columns[goal])
-        texts.append(line[goal].strip())
-        places.append(place)
+        texts.append(known.setdefault(line[goal].strip(), line[goal].strip()))
+        numbers.append(number)
         cells.extend(_number(c, place, columns[i]) for i, c in enumerate(line) if i != goal)
-        if len(cells) > MOST_CELLS:
-            raise _too_large(path, "its table", f"{MOST_CELLS:.0e} numbers")
+        _refuse_large(path, len(numbers), width - 1)
 
     if not titled:
-        take(place, first)
-    for place, line in lines:
-        take(place, line)
+        take(number, first)
+    for number, line in lines:
+        take(number, line)
     rows = np.frombuffer(cells, dtype=np.float64).reshape(-1, width - 1) if cells else _NONE
-    return RowTable(rows.copy(), _target(texts), columns[goal], tuple(places))
+    return RowTable(rows.copy(), _target(texts), columns[goal], numbers, LINE)
 
 
 _NONE = np.zeros((0, 1))
 
 
-def _csv_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield (place, cells) of every line that is not blank."""
+def _csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield (number, cells) of every line that is not blank."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         start = file.readline(2**20)
         delimiter = next((c for c in DELIMITERS if c in start), ",")
@@ -198,7 +212,7 @@ def _csv_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
         try:
             for cells in reader:
                 if any(cell.strip() for cell in cells) or len(cells) > 1:
-                    yield f"line {reader.line_num} of {path}", cells
+                    yield reader.line_num, cells
         except csv.Error as error:
             raise UsageError(
                 f"line {reader.line_num} of {path} is no CSV ({error}): write it again."
@@ -211,27 +225,26 @@ def _csv_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
 def _read_libsvm(path: Path, target: str | int | None) -> RowTable:
     """Return the table of ``label index:value`` lines: indices rise from 1; one left out is 0."""
     found: list[list[tuple[int, float]]] = []
-    texts, places, dim = [], [], 0
+    texts, numbers, dim = list[str](), array("q"), 0
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             label, *cells = line.partition("#")[0].split() or [""]
             if not label:
                 continue
-            place = f"line {number} of {path}"
+            place = f"{LINE} {number} of {path}"
             _number(label, place, "its label")
             texts.append(label)
-            places.append(place)
+            numbers.append(number)
             found.append(list(_entries(cells, place)))
             dim = max(dim, found[-1][-1][0] if cells else 0)
-            if dim * len(found) > MOST_CELLS:
-                raise _too_large(path, "its table", f"{MOST_CELLS:.0e} numbers")
+            _refuse_large(path, len(found), dim)
     if found and not dim:
         raise UsageError(f"{path} has labels alone: give rows of index:value beside them.")
     rows = np.zeros((len(found), dim))
     for row, entries in zip(rows, found, strict=True):
         for index, value in entries:
             row[index - 1] = value
-    return RowTable(rows, _target(texts), "the label", tuple(places))
+    return RowTable(rows, _target(texts), "the label", numbers, LINE)
 
 
 def _entries(cells: list[str], place: str) -> Iterator[tuple[int, float]]:
@@ -283,9 +296,7 @@ def _read_parquet(path: Path, target: str | int | None) -> RowTable:
         ) from error
     try:
         with parquet.ParquetFile(path) as file:
-            cells = file.metadata.num_rows * file.metadata.num_columns
-            if cells > MOST_CELLS:
-                raise _too_large(path, f"{cells:.3g} numbers", f"{MOST_CELLS:.0e}")
+            _refuse_large(path, file.metadata.num_rows, file.metadata.num_columns)
             table = file.read()
         names = [str(name) for name in table.column_names]
         values = [np.asarray(column.to_pylist(), dtype=object) for column in table.columns]
@@ -302,7 +313,7 @@ def _read_parquet(path: Path, target: str | int | None) -> RowTable:
     X = np.array([_floats(path, v, n) for v, n in zip(values, names, strict=True)]).T
     for i, label in enumerate(y):
         if label is None:
-            _number("", f"row {i + 1} of {path}", name)
+            _number("", f"{ROW} {i + 1} of {path}", name)
     return _arrays(path, X, np.array([str(v) for v in y]), names, name)
 
 
@@ -310,24 +321,22 @@ def _floats(path: Path, values: Any, name: str) -> list[float]:
     """Return a column as numbers; what is missing is NaN, and refused later."""
     for i, value in enumerate(values):
         if value is not None and not isinstance(value, bool | int | float):
-            _number(str(value), f"row {i + 1} of {path}", f"column {name}")
+            _number(str(value), f"{ROW} {i + 1} of {path}", f"column {name}")
     return [math.nan if value is None else float(value) for value in values]
 
 
 def _arrays(path: Path, X: Any, y: Any, names: list[str], name: str) -> RowTable:
     """Return arrays as a table, all of them finite."""
-    if X.size > MOST_CELLS:
-        raise _too_large(path, f"{X.size:.3g} numbers", f"{MOST_CELLS:.0e}")
+    _refuse_large(path, *X.shape)
     rows = np.array(X, dtype=np.float64)
-    places = tuple(f"row {i + 1} of {path}" for i in range(len(rows)))
     bad = np.argwhere(~np.isfinite(rows))
     for i, j in bad[:1]:
-        _number(str(rows[i, j]), places[i], f"column {names[j]}")
+        _number(str(rows[i, j]), f"{ROW} {i + 1} of {path}", f"column {names[j]}")
     texts = [str(value) for value in (y.astype(int) if y.dtype.kind == "b" else y).tolist()]
     for i, text in enumerate(texts):
         if text.strip().lower() in MISSING:
-            _number(text, places[i], name)
-    return RowTable(rows, _target(texts), name, places)
+            _number(text, f"{ROW} {i + 1} of {path}", name)
+    return RowTable(rows, _target(texts), name, range(1, len(rows) + 1), ROW)
 
 
 READERS: dict[str, Callable[[Path, str | int | None], RowTable]] = {

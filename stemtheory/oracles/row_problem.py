@@ -148,8 +148,13 @@ class RowSum:
                 f"b is {b:g}, but {self.name} on rows of your own draws whole rows: give whole b"
                 " and I (and B), such as b = 4 and I = 4."
             )
-        at = stream.random((*shape, self.K, int(b))) * self._held
-        return self._first + at.astype(np.int64)
+        at = stream.random((*shape, self.K, int(b)))  # on the stream's side, which may be the host
+        for k, held in enumerate(self.counts):
+            at[..., k, :] *= held
+        listed = at.astype(np.int64)  # below held for every float below 1
+        for k, part in enumerate(self._parts):
+            listed[..., k, :] += part.start
+        return listed
 
     def evaluate(self, x: Any) -> Any:
         """Return x: without a minibatch there is nothing to compute."""
@@ -203,14 +208,6 @@ class RowSum:
     def _parts(self) -> tuple[slice, ...]:
         """Where each worker's rows stand."""
         return tuple(slice(a, b) for a, b in pairwise(np.cumsum([0, *self.counts]).tolist()))
-
-    @property
-    def _held(self) -> Any:
-        return self.xp.asarray(self.counts)[:, None]
-
-    @property
-    def _first(self) -> Any:
-        return self.xp.asarray([part.start for part in self._parts])[:, None]
 
     def _residuals(self, x: Any, part: slice) -> Any:
         """Return a_i . x - o_i of some rows: shape [..., dim] to [..., n].

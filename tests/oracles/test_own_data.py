@@ -223,7 +223,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "standardise": ({"standardise": "perhaps"}, "must be true or false"),
     "alpha": ({"alpha": -1}, "alpha is -1"),
     "K": ({"K": 41}, "40 rows, but there are K = 41 workers"),
-    "labels": ({"target": "a"}, r"has 40 labels in column a .* the third at line 4\)"),
+    "labels": ({"target": "a"}, r"has 40 labels in column a .* the third in line 4\)"),
 }
 
 
