@@ -5,6 +5,9 @@ y_i the sign of a fixed plane with a tenth of the labels flipped; y_i is absorbe
 workers share them and take zeta from a push. The dials ``alpha`` (0.1), ``points`` N (32) and
 ``data_seed`` choose the problem, ``sampling`` the oracle; r and s follow from L and sigma.
 
+On rows of a user's own (``data=FILE``, see ``own_data``) nothing is scaled, r = s = 1: the rows are
+split over the workers, and L, sigma and zeta are what they are.
+
 In the module ``finite_sum`` the letters are ell(m) = log(1 + exp(-m)), with ell' = -1/(1 + exp m),
 so steepest m = sup |ell'| = 1, and ell'' = e^m/(1 + e^m)^2 in (0, 1/4], largest at margin 0: p =
 1/4. q(z) = z^2/(1 + z^2), q' = 2z/(1 + z^2)^2, q'' = 2 (1 - 3 z^2)/(1 + z^2)^3 in [-1/2, 2]: q_0 =
@@ -27,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.oracles import Model
+from stemtheory.oracles import DIP, PENALTY_BEND, Model, RowLoss, Slopes, penalty, penalty_slope
 from stemtheory.runtime import Floats, generator
 
 FLIPPED = 0.1  # share of labels that the plane gets wrong
@@ -43,18 +46,6 @@ def slope(margin: Any) -> Any:
     return (np.tanh(margin / 2) - 1) / 2
 
 
-def penalty(z: Any) -> Any:
-    """Return z^2/(1 + z^2)."""
-    square = z * z
-    return square / (1 + square)
-
-
-def penalty_slope(z: Any) -> Any:
-    """Return 2 z/(1 + z^2)^2."""
-    r = 1 / (1 + z * z)
-    return 2 * z * r * r
-
-
 def data(points: int, dim: int, seed: int) -> Floats:
     """Return the rows y_i a_i, shape (points, dim)."""
     stream = generator(seed)
@@ -66,9 +57,16 @@ def data(points: int, dim: int, seed: int) -> Floats:
     return labelled
 
 
+ROWS = RowLoss(
+    name="logistic",
+    loss=loss,
+    slope=slope,
+    slopes=Slopes(bend=1 / 4, low=-1.0, high=0.0),
+    labels=True,
+)
 ENTRY = Model(
     name="logistic",
-    summary="nonconvex logistic regression on synthetic data: a finite sum, L in a bracket",
+    summary="nonconvex logistic regression on synthetic data, or on rows of your own (data=FILE)",
     formula=(
         r"f(x) = s \left[\frac{1}{N} \sum_i \log(1 + e^{-y_i a_i \cdot r x})"
         r" + \alpha \sum_j \frac{(r x_j)^2}{1 + (r x_j)^2}\right]"
@@ -79,9 +77,10 @@ ENTRY = Model(
     penalty_slope=penalty_slope,
     bend=1 / 4,
     steepest=1.0,
-    penalty_bend=2.0,
-    dip=1.0,
+    penalty_bend=PENALTY_BEND,
+    dip=DIP,
     data=data,
+    own_rows=ROWS,
     visible=(
         "Realism: constants that are only bounds, so that a theorem holds with a wide "
         "margin; and sampling of real summands, by counts or by their Gaussian law, with "

@@ -5,6 +5,7 @@ from stemtheory.claims.casefiles import locate, replay, shipped, worst
 from stemtheory.claims.checking import surprising
 from stemtheory.claims.contract import check_problem, passed
 from stemtheory.claims.contract.algorithms import check_algorithm
+from stemtheory.claims.contract.along import estimate_constants
 from stemtheory.claims.contract.rows import ContractRow, records
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import square

@@ -13,6 +13,7 @@ from stemtheory._version import __version__
 from stemtheory.cli import advise as cli_advise
 from stemtheory.cli import claims as cli_claims
 from stemtheory.cli import console, display
+from stemtheory.cli import constants as cli_constants
 from stemtheory.cli import options as o
 from stemtheory.cli import probe as cli_probe
 from stemtheory.cli import sweeps as cli_sweeps
@@ -253,5 +254,6 @@ def reproduce(
 
 cli_claims.register(app)
 cli_probe.register(app)
+cli_constants.register(app)
 cli_sweeps.register(app)
 cli_advise.register(app)

@@ -49,6 +49,8 @@ def show_run(d: Document) -> None:
     )
     kind = " (estimates from below)" if d.get("estimated") else ""
     line(f"{_sizes(d)}, dim={d['dim']}; {_constants(d['constants'])}{kind}")
+    if rows := d["dials"].get("rows"):  # what was read of a user's file, and done to it
+        line(rows)
     _rounding(d)
     table(("", ""), _measured(d))
     said = {name: f"{d['verdicts'][name]}: {premise}" for name, premise in d["unmet"].items()}

@@ -12,6 +12,7 @@ from stemtheory.oracles.dials import AskedDials, refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum import Model
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
 from stemtheory.oracles.noise import NOISES
+from stemtheory.oracles.own_data import RowLoss
 from stemtheory.oracles.problem import (
     EXACTNESS,
     Constants,
@@ -22,5 +23,7 @@ from stemtheory.oracles.problem import (
     Witness,
     refuse_no_problem,
 )
+from stemtheory.oracles.regulariser import DIP, PENALTY_BEND, penalty, penalty_slope
+from stemtheory.oracles.row_constants import Slopes
 from stemtheory.oracles.separable import Family, Separable
 from stemtheory.oracles.usual import USUAL

@@ -69,9 +69,9 @@ def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: A
     dials
         Targets L, sigma, zeta and whatever else shapes it: noise, heterogeneity, curvature,
         noise_smoothness, noise_frequency, het_frequency, het_phase, modulation, spectrum, rotate,
-        slack, and the entry's own. The dim of a problem on real data follows from these; given all
-        the same, it must be that. A user's own object that is a problem already keeps its own K and
-        dim, and has no dials.
+        slack, and the entry's own, such as ``data``, a file of rows. The dim of a problem on real
+        data follows from these; given all the same, it must be that. A user's own object that is a
+        problem already keeps its own K and dim, and has no dials.
 
     Returns
     -------
@@ -91,7 +91,8 @@ def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: A
     0.1
     """
     entry = problem_entry(name)
-    dim = usual_dim(entry) if dim is None else whole("dim", dim)
+    own = dials.get("data") is not None  # a file of rows, which settles the dim
+    dim = (None if own else usual_dim(entry)) if dim is None else whole("dim", dim)
     K = whole("K", K)
     if (numbers := K * (dim or 1)) > MOST_NUMBERS:
         raise UsageError(

@@ -42,7 +42,9 @@ import numpy as np
 from stemtheory.oracles.dials import refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum_constants import declare, solve, square_at_zero, waves
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES, Push, make_push, placed
+from stemtheory.oracles.own_data import RowLoss, refuse_without
 from stemtheory.oracles.problem import Constants, ProblemEntry, Witness
+from stemtheory.oracles.row_problem import RowSum
 from stemtheory.oracles.usual import MOST_NUMBERS, USUAL
 from stemtheory.runtime import Backend, Floats, UsageError, choice, real, restore, state_of, whole
 
@@ -57,7 +59,8 @@ class Model(ProblemEntry):
 
     ``bend`` is p = sup ell'' = ell''(0), ``steepest`` m = sup |ell'|, ``penalty_bend`` q_0 =
     sup |q''| = q''(0). ``dip`` is a coordinate at which q'' < 0. ``data`` returns the rows a_i,
-    shape (N, dim), from (N, dim, seed). ``visible`` tells a reader what the loss is good for.
+    shape (N, dim), from (N, dim, seed). ``visible`` tells a reader what the loss is good for;
+    ``own_rows`` makes the problem where the dial ``data`` names a file.
     """
 
     name: str
@@ -73,13 +76,20 @@ class Model(ProblemEntry):
     dip: float
     data: Callable[[int, int, int], Floats]
     visible: str = ""
+    own_rows: RowLoss | None = None
 
     @property
     def own_dials(self) -> dict[str, Any]:
-        """The dials of finite sums and their defaults."""
+        """The dials of finite sums and their defaults, those of a user's own rows among them."""
+        return {**self._dials, **(self.own_rows.own_dials if self.own_rows else {})}
+
+    @property
+    def _dials(self) -> dict[str, Any]:
         return dict(_build.__kwdefaults__ or {})
 
-    def __call__(self, K: int = USUAL.K, dim: int = USUAL.dim, **dials: Any) -> FiniteSum:
+    def __call__(
+        self, K: int = USUAL.K, dim: int | None = None, **dials: Any
+    ) -> FiniteSum | RowSum:
         """Return the problem of this model that meets the given dials.
 
         Raises
@@ -88,7 +98,11 @@ class Model(ProblemEntry):
             For unknown dials and for dials that do not add up.
         """
         refuse_unknown(self.name, dials, self.own_dials)
-        return _build(self, whole("K", K), whole("dim", dim), **dials)
+        if self.own_rows is not None and dials.get("data") is not None:
+            return self.own_rows(K, dim, **dials)
+        refuse_without(self.name, dials, self._dials)
+        own = {name: value for name, value in dials.items() if name in self._dials}
+        return _build(self, whole("K", K), whole("dim", USUAL.dim if dim is None else dim), **own)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from stemtheory.runtime.errors import (
     within_floats,
 )
 from stemtheory.runtime.files import is_out_of_handles, part_file, try_file, write_file, write_whole
-from stemtheory.runtime.fingerprints import FINGERPRINT, code_of, data_of, own_source
+from stemtheory.runtime.fingerprints import FINGERPRINT, code_of, data_of, own_source, stamp_of
 from stemtheory.runtime.jsontext import canonical, to_json
 from stemtheory.runtime.memory import machine_bytes
 from stemtheory.runtime.modes import MODES

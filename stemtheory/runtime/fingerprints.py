@@ -60,6 +60,15 @@ def data_of(thing: Any) -> str:
     return digest.hexdigest()
 
 
+def stamp_of(path: Path) -> tuple[int, ...] | None:
+    """Return what tells that a file was changed since, None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def _add_arrays(thing: Any, digest: Any, seen: set[int]) -> None:
     if id(thing) in seen or isinstance(thing, str | bytes | type | ModuleType):
         return

@@ -11,11 +11,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from stemtheory.algorithms import ALGORITHMS, Algorithm, Entry, load_algorithm
 from stemtheory.oracles import USUAL, Problem, load_problem, problem_entry, refuse_no_problem
-from stemtheory.runtime import UsageError, canonical, code_of, data_of, refuse_unpicklable, whole
+from stemtheory.runtime import (
+    UsageError,
+    canonical,
+    code_of,
+    data_of,
+    refuse_unpicklable,
+    stamp_of,
+    whole,
+)
 
 Value = None | bool | int | float | str | tuple[float, ...]
 Pairs = tuple[tuple[str, Value], ...]
@@ -93,9 +102,8 @@ class ProblemChoice:
             given = pairs(dials)
             # to a cache true is 1: the types tell them apart
             kinds = tuple(type(value) for _, value in given)
-            return _settled(
-                problem, workers, None if dim is None else whole("dim", dim), given, kinds
-            )
+            length = None if dim is None else whole("dim", dim)
+            return _settled(problem, workers, length, given, kinds, _stamp(dials.get("data")))
         refuse_no_problem(problem, problem)
         asked = {"K": K, "dim": dim, **dials}
         for name, value in asked.items():
@@ -280,12 +288,13 @@ def pairs(mapping: Mapping[str, Any]) -> Pairs:
 
 @lru_cache(maxsize=4096)
 def _settled(
-    name: str, K: int, dim: int | None, given: Pairs, kinds: tuple[type, ...]
+    name: str, K: int, dim: int | None, given: Pairs, kinds: tuple[type, ...], stamp: object
 ) -> ProblemChoice:
     """Return the choice of a named problem; one object for one choice, so that its text is kept."""
-    del kinds
+    del kinds, stamp
     made = load_problem(name, K, dim, **dict(given))  # a user's own problem keeps its K and dim
-    has_data = ":" in name or getattr(problem_entry(name), "needs_data", False)
+    on_data = dict(given).get("data") is not None
+    has_data = ":" in name or on_data or getattr(problem_entry(name), "needs_data", False)
     made_of = f"{_code(name)}{data_of(made)}" if has_data else ""
     asked = ProblemChoice(name, made.K, made.dim, given, made_of=made_of)
     found = made.dials
@@ -295,6 +304,11 @@ def _settled(
         return full if full.load().dials == found else asked
     except UsageError:  # a user's own entry that takes none of these dials
         return asked
+
+
+def _stamp(data: object) -> object:
+    """Return what tells that a file of rows was changed, None for what is no file."""
+    return stamp_of(Path(data)) if isinstance(data, str | Path) and str(data) else None
 
 
 def _code(name: str) -> str:

@@ -25,6 +25,7 @@ RUN = ("run", "cosine", "stem", *SMALL)
 ON_A_CURVE = ("bound", "stem-theorem", "--T", "64")
 BOUND = (*ON_A_CURVE, "--b", "1", "--I", "4")
 CHECK = ("check", "cosine", "--K", "2", "--dim", "2")
+CONSTANTS = ("constants", "cosine", "--K", "2", "--dim", "2", "--T", "8")
 ADVISE = ("advise", "--epsilon", "0.5")
 LINKED = (*ADVISE, "--model-size", "1MB", "--bandwidth", "1Mbit", "--sample-time", "1ms")
 ADVISE_ON = ("advise", "--epsilon", "0.2", "--problem", "cosine", "--dim", "2", "--replicates", "2")
@@ -153,6 +154,20 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--seed": (CHECK, ("--seed", "1")),
         "--quick": (CHECK, ("--quick",)),
     },
+    "constants": {
+        "NAME": (CONSTANTS, ()),
+        "--K": (CONSTANTS, ("--K", "3")),
+        "--dim": (CONSTANTS, ("--dim", "3")),
+        "--L": (CONSTANTS, ("--L", "2")),
+        "--sigma": (CONSTANTS, ("--sigma", "2")),
+        "--zeta": (CONSTANTS, ("--zeta", "2")),
+        "--noise": (CONSTANTS, ("--noise", "additive")),
+        "--heterogeneity": (CONSTANTS, ("--heterogeneity", "tilt")),
+        "--set": (CONSTANTS, ("--set", "spectrum=2")),
+        "--T": (CONSTANTS, ("--T", "9")),
+        "--x1": (CONSTANTS, ("--x1", "2")),
+        "--seed": (CONSTANTS, ("--seed", "1")),
+    },
     "sweep": {
         "NAME": (SWEEP, ()),
         "--quick": (SWEEP, ("--quick",)),
@@ -203,6 +218,7 @@ PLACES = {
     ("hunt", "NAME"): (1, "M2"),
     ("check", "NAME"): (1, "welsch"),
     ("probe", "NAME"): (1, "M2"),
+    ("constants", "NAME"): (1, "welsch"),
     ("sweep", "NAME"): (1, "other.toml"),
     ("results", "STORE"): (1, "t.sqlite"),
 }

@@ -24,6 +24,7 @@ from stemtheory.problems import quadratic
 from stemtheory.simulator import Trace
 from tests.experiment import faulty
 from tests.helpers import example_algorithm, example_loss
+from tests.helpers.rows import write_rows
 from tests.helpers.sources import ROOT
 
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -35,7 +36,7 @@ SMALL: dict[str, Any] = {"T": 8, "b": 1, "I": 2, "replicates": 2, "backend": "nu
 PROBLEMS: dict[str, dict[str, Any]] = {name: {"dim": 3} for name in names("problems")}
 PROBLEMS |= {
     name: {"train": 4, "test": 2}
-    for name in sorted(set(names("problems", data=True)) - set(PROBLEMS))
+    for name in sorted(set(names("problems", data=True)) - {*PROBLEMS, "robust_regression"})
 }
 PROBLEMS |= {f"cosine {noise}": {"dim": 3, "noise": noise, "rotate": True} for noise in NOISES}
 PROBLEMS |= {
@@ -51,7 +52,16 @@ def bits(trace: Trace) -> tuple[bytes, ...]:
 @pytest.mark.parametrize("how", COPIES)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_copy_of_a_problem_has_the_same_bits(name: str, how: str) -> None:
-    problem = load_problem(name.split()[0], K=2, **PROBLEMS[name])
+    same_bits(load_problem(name.split()[0], K=2, **PROBLEMS[name]), how)
+
+
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("name", ["logistic", "robust_regression"])
+def test_a_copy_of_a_problem_on_rows_has_the_same_bits(name: str, how: str, tmp_path: Path) -> None:
+    same_bits(load_problem(name, K=2, data=str(write_rows(tmp_path / "x.csv"))), how)
+
+
+def same_bits(problem: Any, how: str) -> None:
     again = COPIES[how](problem)
     assert bits(simulate(again, **SMALL)) == bits(simulate(problem, **SMALL))
     assert again.dials == problem.dials

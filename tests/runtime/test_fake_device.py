@@ -32,6 +32,7 @@ from tests.helpers.fake_device import (
     OutOfMemoryError,
     fake_backend,
 )
+from tests.helpers.rows import write_rows
 from tests.helpers.sources import ROOT, module_name, package_files, parse
 
 PROBLEMS = names("problems")
@@ -227,6 +228,14 @@ def test_noise_drawn_on_the_device_stays_there(name: str) -> None:
     assert trace.status == "ok"
     assert device.syncs == 1
     assert device.dtypes == {"float64"}
+
+
+@pytest.mark.parametrize("name", ["logistic", "robust_regression"])
+def test_rows_of_ones_own_run_on_the_device(name: str, tmp_path: Path) -> None:
+    problem = load_problem(name, K=3, data=str(write_rows(tmp_path / "x.csv")))
+    assert same(run(problem, Device()), run(problem, None))
+    drawn = run(problem, Device(), replicates=8, noise_source="device")
+    assert drawn.status == "ok"
 
 
 def test_a_quiet_oracle_runs_on_the_device() -> None:

@@ -120,9 +120,12 @@ def law_p_value(problem: Problem, x: Floats, rng: np.random.Generator, n: int) -
         return 1.0
     here = everyone(x, problem.K)
     batch = problem.draw(rng, (n,), BATCH, FLOAT64)
-    singles = problem.draw(rng, (n, BATCH), 1, FLOAT64).mean(axis=1)
+    singles = problem.draw(rng, (n, BATCH), 1, FLOAT64)
     direction = rng.standard_normal(problem.dim)
-    one, other = (_sample(problem, here, m) @ direction for m in (batch, singles))
+    one = _sample(problem, here, batch) @ direction
+    # answers are averaged, not minibatches: those may list samples
+    each = [_sample(problem, here, singles[:, i]) @ direction for i in range(BATCH)]
+    other = np.mean(each, axis=0)
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         return 0.0  # no law at all, and no law that two samples could share
     from scipy.stats import ks_2samp  # slow to load, and most commands need none of it
