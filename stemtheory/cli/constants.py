@@ -9,6 +9,7 @@ import typer
 from stemtheory.cli import console
 from stemtheory.cli import options as o
 from stemtheory.cli.display import Document
+from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import waiting
 from stemtheory.oracles import USUAL
 from stemtheory.runtime import whole
@@ -20,7 +21,7 @@ Start = Annotated[str | None, o.option(None, "--x1 --start NUM", _START, "1, or 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command()(constants)
+    app.command(epilog=example("constants"))(constants)
 
 
 def constants(

@@ -20,6 +20,7 @@ _LINES = {
     "probe": ("probe M3 --set I=50 --set zeta=2", "both sides over t, at I = 50 and zeta = 2"),
     "hunt": ("hunt M3 --sync overwrite --budget 10", "ten seconds of search, and a case file"),
     "check": ("check cosine --quick", "every constant that it declares, tried"),
+    "constants": ("constants cosine --T 64", "L, sigma and zeta met along a run"),
     "sweep": ("sweep tradeoff --dry-run", "what it would take; without --dry-run it runs"),
     "results": ("results results/tradeoff.sqlite", "the cells of a store"),
     "advise": ("advise --epsilon 1e-3 --round-cost 100", "the cheapest proved way to epsilon"),

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from stemtheory._version import __version__
 from stemtheory.oracles import catalogue
 from stemtheory.report.figure_table import FigureTable
+from stemtheory.report.formula import in_words
 from stemtheory.report.tables import Table
 from stemtheory.runtime import (
     MODES,
@@ -39,6 +40,7 @@ from stemtheory.runtime import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 Progress = Callable[[str], None]
@@ -106,7 +108,7 @@ def draw_figures(
     formats: Sequence[str] = ("png",),
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
-    """Return name, files and caption of every figure, drawn and written into ``out``.
+    """Return name, files, caption and panels in words of every figure, drawn into ``out``.
 
     Every file appears whole or not at all; beside a figure lie its caption, ``NAME.txt``, and the
     numbers that are drawn, ``NAME.csv``.
@@ -166,6 +168,24 @@ def render(draw: Callable[[Canvas], None], size: tuple[float, float], kind: str)
 def picture(entry: Figure, table: FigureTable, kind: str) -> bytes:
     """Return a figure drawn from a table as the bytes of a file of that kind."""
     return render(lambda canvas: entry.draw(table, canvas), entry.size, kind)
+
+
+def panels_in_words(entry: Figure, table: FigureTable) -> str:
+    """Return what stands on a figure for who cannot see it: titles and labels of its panels."""
+    with house_style():
+        from matplotlib.figure import Figure as MatplotlibFigure
+
+        canvas = MatplotlibFigure(figsize=entry.size)
+        entry.draw(table, canvas)
+        panels = [_words(ax) for ax in canvas.axes if ax.get_label() != "<colorbar>"]
+    return "; ".join(words for words in panels if words)
+
+
+def _words(ax: Axes) -> str:
+    """Return "a Title: y against x", of what the panel has."""
+    title, y, x = map(in_words, (ax.get_title(loc="left"), ax.get_ylabel(), ax.get_xlabel()))
+    axes = " against ".join(label for label in (y, x) if label)
+    return ": ".join(part for part in (title, axes) if part)
 
 
 def load_matplotlib() -> None:
@@ -249,7 +269,9 @@ def _draw_one(
     texts["txt"] = caption + "\n"
     contents = {kind: picture(entry, table, kind) for kind in formats} | texts
     files = [write_whole(folder / f"{entry.name}.{end}", it) for end, it in contents.items()]
-    return {"name": entry.name, "files": [str(file) for file in files], "caption": caption}
+    paths = [str(file) for file in files]
+    panels = panels_in_words(entry, table)
+    return {"name": entry.name, "files": paths, "caption": caption, "panels": panels}
 
 
 def write_table(table: Table, stem: Path) -> list[Path]:

@@ -116,6 +116,13 @@ def plain(formula: str) -> str:
     return re.sub(r" ([)\],])", r"\1", " ".join(text.split()))
 
 
+def in_words(label: str) -> str:
+    """Return a text with formulas between dollar signs as one line without them."""
+    parts = label.split("$")
+    texts = (plain(part) if i % 2 else part for i, part in enumerate(parts))
+    return " ".join("".join(texts).split())
+
+
 def _text(tokens: Iterator[str], until: str = "") -> str:
     """Return the text of the tokens up to a closing brace, or of all that are left."""
     return "".join(_read(token, tokens) for token in iter(lambda: next(tokens, until), until))

@@ -5,7 +5,9 @@ Paper: Theorem (Thm: PR_Convergence_Main_App), Theorem (Thm: Flexible_FedAvg).
 
 from __future__ import annotations
 
+import base64
 import html
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 from stemtheory.claims import Claim
 from stemtheory.report import drawing
 from stemtheory.report.ledger_page import NOTE, counted
-from stemtheory.report.ledger_rows import lines
+from stemtheory.report.ledger_rows import LedgerLine, lines
 from stemtheory.report.manifest import Manifest, versions
 from stemtheory.report.pages import render
 from stemtheory.report.report_sweeps import Result, fit_table
@@ -21,6 +23,9 @@ from stemtheory.report.tables import Column, Table
 from stemtheory.runtime import Verdict
 
 TITLE = "STEM: its bounds against simulation"
+PICTURES = {".png": "png", ".svg": "svg+xml"}
+DIGITS = re.compile(rb"(\b[1-9]\d*\.\d\d)\d+")  # a hundredth of a point is not seen
+SENTENCE = re.compile(r"(?<=[a-z0-9)]\.) (?=[A-Z(])")  # where one ends and the next begins
 KEYS = (
     "The key is the hash of the code, settings and versions that a part was made from; a part is"
     " made again where its key or one of its files has changed."
@@ -68,7 +73,8 @@ def report_page(
         lines=lines(ledger["claims"], known),
         known=known,
         failing=failing_lines(ledger, known),
-        bounds=bounds,
+        note=NOTE,
+        bounds=with_first(bounds, ("problem", "algorithm", "bound", "verdict", "margin")),
         figures=shown,
         left_out=left_out,
         sweeps=[{**sweep, "table": fit_table(sweep)} for sweep in sweeps],
@@ -78,27 +84,54 @@ def report_page(
     )
 
 
-def failing_lines(ledger: Mapping[str, Any], known: Mapping[str, Claim]) -> Table:
-    """Return the lines of the paper that fail, with the claims' statements."""
+def failing_lines(ledger: Mapping[str, Any], known: Mapping[str, Claim]) -> list[LedgerLine]:
+    """Return the lines of the paper that fail."""
     failing = [row for row in ledger["claims"] if row["verdict"] == Verdict.VIOLATED]
-    columns = (*(Column(n, False) for n in ("claim", "statement", "where")), Column("margin"))
-    rows = ((x.id, known[x.id].statement, x.place, x.margin) for x in lines(failing, known))
-    return Table("Lines that fail", NOTE, columns, tuple(rows))
+    return lines(failing, known)
 
 
 def _figure(figure: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return what the page shows of a drawn figure, its tables with the files that hold them."""
     files = [Path(file) for file in figure["files"]]
     summary = drawing.figure_entry(figure["name"]).summary
+    pictures = {f.suffix: f.read_bytes() for f in files if f.suffix in PICTURES}
+    if ".svg" in pictures:
+        pictures[".svg"] = DIGITS.sub(rb"\1", pictures[".svg"])
+    # the page carries a picture once, in the form that is smaller
+    suffix = min(pictures, key=lambda end: len(pictures[end]))
+    title = summary[:1].upper() + summary[1:]
     return {
         "name": figure["name"],
-        "summary": summary,
-        "title": summary[:1].upper() + summary[1:],
-        "picture": next(file for file in files if file.suffix == ".png"),
-        "paragraphs": figure["caption"].split("\n\n"),
+        "title": title,
+        "alt": f"{title}. {figure['panels']}",
+        "picture": base64.b64encode(pictures[suffix]).decode("ascii"),
+        "type": PICTURES[suffix],
+        "parts": caption_parts(figure["caption"]),
         "places": [file.relative_to(folder).as_posix() for file in files],
         "tables": [(file, _markdown_table(file)) for file in files if file.suffix == ".md"],
     }
+
+
+def caption_parts(caption: str) -> dict[str, str]:
+    """Return a caption as what is seen (its first sentence), numbers, what is not claimed, command.
+
+    A part that a user's own caption lacks is left out.
+    """
+    text, _, command = caption.partition("\n\nCommand: ")
+    told, _, unclaimed = text.partition(" Not claimed: ")
+    seen, _, numbers = SENTENCE.sub("\n", told, count=1).partition("\n")
+    unclaimed = unclaimed[:1].upper() + unclaimed[1:]
+    parts = {"Seen": seen, "Numbers": numbers, "Not claimed": unclaimed, "Command": command}
+    return {title: text for title, text in parts.items() if text}
+
+
+def with_first(table: Table, names: Sequence[str]) -> Table:
+    """Return the table with the columns of these names first: what a telephone shows of it."""
+    order = [i for name in names for i, c in enumerate(table.columns) if c.name == name]
+    order += [i for i in range(len(table.columns)) if i not in order]
+    columns = tuple(table.columns[i] for i in order)
+    rows = tuple(tuple(row[i] for i in order) for row in table.rows)
+    return Table(table.title, table.note, columns, rows)
 
 
 def _markdown_table(path: Path) -> Table:

@@ -143,6 +143,8 @@ def test_a_failure_shows_its_counterexample_and_its_repair(written: Path) -> Non
     assert 'class="formula"' in card
     assert "(rejected)" in card
     assert card.count("<h3>") == 1
+    assert "Lemma A.6, Gradient Error Contraction" in " ".join(card.split())
+    assert re.search(r"#claim-M3\">M3</a> <span class=\"label\">Lemma A.6<", text)
 
 
 def test_nothing_comes_from_elsewhere(written: Path) -> None:
@@ -240,7 +242,7 @@ def test_the_page_filters_and_sorts(written: Path, tmp_path: Path) -> None:
       var rows = Array.from(document.querySelectorAll(".ledger tbody tr"));
       var shown = rows.filter(r => !r.hidden).map(r => r.dataset.verdict);
       var cards = Array.from(document.querySelectorAll("article:not([hidden])"));
-      var head = document.querySelectorAll(".ledger th")[4];
+      var head = document.querySelectorAll(".ledger th")[2];
       head.click();
       var values = Array.from(document.querySelectorAll(".ledger tbody td.n"))
         .map(c => c.dataset.value).filter(v => v !== "").map(Number);

@@ -1,5 +1,6 @@
 """The report: tables in four forms, one page that needs nothing else, and the same every time."""
 
+import base64
 import csv
 import io
 import json
@@ -15,6 +16,7 @@ import pytest
 from jinja2 import UndefinedError
 from matplotlib.figure import Figure as Canvas
 
+from stemtheory._version import __version__
 from stemtheory.bounds.verdicts import Margin
 from stemtheory.experiment.design.spec import Spec, parse_spec
 from stemtheory.oracles import catalogue
@@ -25,7 +27,7 @@ from stemtheory.report.figure_table import FigureTable, Quantity
 from stemtheory.report.manifest import Manifest, key_of, reachable
 from stemtheory.report.pages import render
 from stemtheory.report.panels import Panel
-from stemtheory.report.report_page import report_page
+from stemtheory.report.report_page import caption_parts, report_page
 from stemtheory.report.tables import Column, Table, shown
 from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
@@ -151,7 +153,7 @@ def test_the_page_is_whole_and_escaped(tmp_path: Path) -> None:
         manifest=Manifest(tmp_path),
     )
     assert page_faults(text, tmp_path) == []
-    assert "".join(Reader(text).words).count(AWKWARD) == 5
+    assert "".join(Reader(text).words).count(AWKWARD) == 6
     assert "<c>" not in text
     assert '<a download="bounds.csv" href="data:text/plain;base64,MQ==">' in text
     assert '<td class="n">12,345</td>' in text
@@ -177,14 +179,21 @@ def test_a_page_that_needs_more_is_rejected(mutant: str, tmp_path: Path) -> None
 
 
 def _table(mode: str, store: Path | None, progress: Any) -> FigureTable:
-    return FigureTable.of((Quantity("x"), Quantity("y")), [{"x": [1, 2], "y": [1, 2]}])
+    quantities = Quantity("x", "$x_1$"), Quantity("y", "$y$")
+    return FigureTable.of(quantities, [{"x": [1, 2], "y": [1, 2]}])
 
 
 def _draw(data: FigureTable, figure: Canvas) -> None:
     Panel(figure.subplots(), data, "x", "y").line(data)
 
 
-CAPTION = "A line < 2 & more."
+CAPTION = "A line < 2 & more. It has 2 points. Not claimed: that it is straight."
+PARTS = {
+    "Seen": "A line < 2 & more.",
+    "Numbers": "It has 2 points.",
+    "Not claimed": "That it is straight.",
+    "Command": f"stemtheory figure stub --quick; seed 0; stemtheory {__version__}.",
+}
 SMALL = Table("Small", "A note.", (Column("name", False), Column("value")), (("a < b", 0.25),))
 STUB = Figure("stub", "a line", _table, _draw, lambda _: CAPTION, view=lambda _: SMALL)
 
@@ -240,9 +249,17 @@ def test_reproduce_writes_one_report(tmp_path: Path) -> None:
     text = files["index.html"].decode()
     assert page_faults(text, tmp_path / "a") == []
     words = "".join(Reader(text).words)
-    assert CAPTION in words
-    assert "Small" in words
-    assert "a < b" in words  # the view of the figure, read from its Markdown
+    for title, part in PARTS.items():
+        assert f"{title}. {part}" in words
+    assert Reader(text).alts == ["A line. y against x_1"]
+    # a failing line is a link to its entry, and its statement is the paper's
+    assert 'href="ledger.html#claim-SP1"' in text
+    assert "The paper: “STEM with a_t = 1 is FedAvg (as printed).”" in words
+    ledger = Reader(files["ledger.html"].decode())
+    assert {p.partition("#")[2] for p in Reader(text).points if "#claim-" in p} <= ledger.anchors
+    # the picture stands there once, and the page is smaller than with its PNG
+    (picture,) = re.findall(r'<img [^>]*src="data:image/(?:png|svg\+xml);base64,([^"]+)"', text)
+    assert len(base64.b64decode(picture)) <= len(files["figures/stub.png"])
     # STEM has two bounds in the table and FedAvg one, at three values of nu
     rows = list(csv.DictReader(io.StringIO(files["bounds.csv"].decode())))
     assert len(rows) == 9
@@ -335,6 +352,17 @@ def test_sweeps_within_the_budget_are_in_the_report(
     assert (tmp_path / "sweeps/small-quick.csv").is_file()
 
 
+def test_a_caption_falls_into_what_is_seen_its_numbers_and_what_is_not_claimed() -> None:
+    text = "Rounds to epsilon, with K = 2. (a) At I = 4: 3.2. Not claimed: rates.\n\nCommand: x."
+    assert caption_parts(text) == {
+        "Seen": "Rounds to epsilon, with K = 2.",
+        "Numbers": "(a) At I = 4: 3.2.",
+        "Not claimed": "Rates.",
+        "Command": "x.",
+    }
+    assert caption_parts("Rounds") == {"Seen": "Rounds"}
+
+
 def test_figures_of_a_stored_sweep_say_which() -> None:
     figures = {n: drawing.figure_entry(n) for n in catalogue.names("figures")}
     named = {entry.sweep for entry in figures.values() if entry.sweep}
@@ -378,13 +406,20 @@ def test_the_report_works_in_a_browser(tmp_path: Path) -> None:
       var kept = rows.filter(r => !r.hidden).map(r => r.dataset.verdict);
       form.elements.verdict.value = "";
       form.dispatchEvent(new Event("input"));
-      document.querySelectorAll(".ledger th")[4].click();
+      document.querySelectorAll(".ledger th")[2].click();
       var values = Array.from(document.querySelectorAll(".ledger tbody td.n"))
         .map(c => c.dataset.value).filter(v => v !== "").map(Number);
+      document.querySelectorAll("details").forEach(part => { part.open = true; });
+      window.dispatchEvent(new Event("resize"));
       document.title = JSON.stringify({
         errors: errors, kept: kept, rows: rows.length, values: values,
         drawn: Array.from(document.images).map(i => i.complete && i.naturalWidth > 0),
         hidden: document.querySelectorAll("main > section[hidden]").length,
+        first: Array.from(document.querySelectorAll(".ledger thead th")).slice(0, 3)
+          .map(h => h.textContent),
+        cues: Array.from(document.querySelectorAll(".wide")).every(box =>
+          (box.scrollWidth > box.clientWidth + 1)
+          == (getComputedStyle(box.previousElementSibling).display == "block")),
         fits: document.documentElement.scrollWidth <= document.documentElement.clientWidth
       });
     </script></body>"""
@@ -397,9 +432,13 @@ def test_the_report_works_in_a_browser(tmp_path: Path) -> None:
     assert found["values"] == sorted(found["values"])
     assert found["drawn"] == [True]
     assert found["hidden"] == 0
+    assert found["first"] == ["claim", "verdict", "margin"]
+    assert found["cues"]  # a box that scrolls says so, and no other
     assert found["fits"]  # nothing but the tables scrolls sideways
     printed = _title_of(text.replace("</body>", PRINTED), PAPER, tmp_path)
     assert printed["fits"], printed["widest"]
+    assert printed["columns"] == 6  # none vanishes, in what is folded on a screen as well
+    assert printed["highest"] < 60
     wide = text.replace("</body>", f"<p style='white-space: nowrap'>{200 * 'x'}</p>" + PRINTED)
     assert not _title_of(wide, PAPER, tmp_path)["fits"]
 
@@ -408,9 +447,14 @@ PAPER = 718  # pixels between the margins of A4
 PRINTED = """<script>
   for (const sheet of document.styleSheets)
     for (const rule of sheet.cssRules)
-      if (rule.media && rule.media.mediaText == "print") rule.media.mediaText = "all";
+      if (rule.media) rule.media.mediaText = rule.media.mediaText == "print" ? "all" : "speech";
+  window.dispatchEvent(new Event("beforeprint"));
   document.title = JSON.stringify({
     fits: document.documentElement.scrollWidth <= document.documentElement.clientWidth,
+    columns: Array.from(document.querySelectorAll(".ledger thead th"))
+      .filter(h => h.offsetWidth > 0).length,
+    highest: Math.max(...Array.from(document.querySelectorAll("tbody tr"))
+      .map(r => r.offsetHeight)),
     widest: Array.from(document.querySelectorAll("main *"))
       .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth)
       .map(e => e.outerHTML.slice(0, 80)).slice(0, 3)

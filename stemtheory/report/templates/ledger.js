@@ -23,8 +23,11 @@
     cards.forEach(function (card) {
       card.hidden = !(kept.has(card.dataset.claim) || fits(card));
     });
-    document.querySelectorAll("main > section").forEach(function (section) {
+    var asked = form.elements.unexpected.checked || ["section", "verdict", "text"].some(
+      function (name) { return form.elements[name].value !== ""; });
+    document.querySelectorAll("section").forEach(function (section) {
       var own = section.querySelectorAll("article");
+      if (asked && own.length > 0) { section.querySelector("details").open = true; }
       section.hidden = own.length > 0 && !section.querySelector("article:not([hidden])");
     });
     var n = rows.filter(function (row) { return !row.hidden; }).length;
