@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 SIZE = (6.8, 4.2)
 COLOURS = (BLUE, VERMILION, GREEN, SKY, ORANGE, PURPLE)
 MOST_LINES = 12  # more cannot be told apart
-Point = tuple[float, float, float]  # x, y, and the standard error of y or nan
-Lines = dict[str, list[Point]]
+Measured = tuple[float, float, float]  # x, y, and the standard error of y or nan
+Lines = dict[str, list[Measured]]
 
 
 def draw_cells(rows: Sequence[Mapping[str, Any]], columns: str, path: Path) -> Path:
