@@ -126,6 +126,7 @@ def show_replays(document: Document) -> None:
     for found in document["replays"]:
         verdict = "violated" if found["violated"] else "not violated"
         same = "same to 1e-9" if found["reproduced"] else "DIFFERENT from what was stored"
+        same = same if found["stored"] else "none stored: computed anew"
         sides = found["left"], found["right"]
         rows.append([found["name"], found["claim"], *sides, verdict, same])
     table(("case", "claim", "left", "right", "verdict", "sides"), rows)

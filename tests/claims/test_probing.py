@@ -49,6 +49,14 @@ def test_what_is_written_is_replayed(tmp_path: Path) -> None:
     stored["case"]["K"] = 4  # edited by hand, it is computed anew, and is another instance
     file.write_text(json.dumps(stored))
     assert not replay(file)["reproduced"]
+    edited = {name: value for name, value in stored.items() if name not in ("left", "right")}
+    file.write_text(json.dumps(edited))
+    again = replay(file)
+    assert again["reproduced"]
+    assert (again["stored"], again["left"]) == ({}, probe("M3", {**CHANGES, "K": 4}).worst.left)
+    file.write_text(json.dumps({**edited, "left": 1.0}))
+    with pytest.raises(UsageError, match="not a case file"):
+        replay(file)
 
 
 def test_an_expectation_is_probed_as_it_is_judged() -> None:
