@@ -56,13 +56,13 @@ def read_rows(path: Path, target: str | int | None = None) -> RowTable:
     UsageError
         For what is no such file, and for what is in it that is no number, with its line.
     """
+    if path.is_dir():
+        raise UsageError(f"data is {path}, which is a folder: give a file of rows.")
     if path.suffix.lower() not in READERS:
         raise UsageError(
             f"data is {path}, but files of rows end in {', '.join(READERS)}: name it by what it is."
         )
     try:
-        if path.is_dir():
-            raise UsageError(f"data is {path}, which is a folder: give a file of rows.")
         size = path.stat().st_size
     except OSError as error:
         raise _unreadable(path, error) from error

@@ -64,7 +64,7 @@ def stamp_of(path: Path) -> tuple[int, ...] | None:
     """Return what tells that a file was changed since, None where there is none."""
     try:
         found = path.stat()
-    except OSError:
+    except (OSError, ValueError):
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
 

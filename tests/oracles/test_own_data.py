@@ -295,6 +295,12 @@ def test_a_changed_file_is_another_run(tmp_path: Path) -> None:
     assert one.problem.here() == other.problem
 
 
+@pytest.mark.parametrize("data", ["", "a\0b.csv", "gone.csv", 5, ["x.csv"]])
+def test_a_run_on_no_file_is_one_sentence(data: Any) -> None:
+    with pytest.raises(UsageError, match=r"^data "):
+        Run.of("logistic", K=2, dials={"data": data}, **SIZES)
+
+
 def test_a_sweep_takes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_rows(tmp_path / "x.csv")

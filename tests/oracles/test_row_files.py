@@ -157,6 +157,7 @@ def test_what_is_no_file_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "folder.csv").mkdir()
     for data, said in (
         (tmp_path / "folder.csv", "is a folder"),
+        (tmp_path, "is a folder"),
         (tmp_path / "gone.csv", "No such file"),
         (5, "must be the path of a file"),
     ):
