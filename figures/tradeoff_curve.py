@@ -82,9 +82,11 @@ class CurveStyle(NamedTuple):
 
 
 CURVES = {
-    "STEM": CurveStyle(stem_point, stem_nu, 1.0, "\\epsilon^{-1}", palette.BLUE, "o", 1.18),
+    "STEM": CurveStyle(
+        stem_point, stem_nu, 1.0, "\\epsilon^{-1}", *palette.LOOKS["stem"][:2], 1.18
+    ),
     "FedAvg": CurveStyle(
-        fedavg_point, fedavg_nu, 1.5, "\\epsilon^{-3/2}", palette.VERMILION, "s", 1 / 1.18
+        fedavg_point, fedavg_nu, 1.5, "\\epsilon^{-3/2}", *palette.LOOKS["fedavg"][:2], 1 / 1.18
     ),
 }
 
@@ -162,10 +164,7 @@ def _draw_line(data: FigureTable, ax: Axes) -> None:
         _draw_places(panel, data.where(kind="place", algorithm=name), name, curve)
     panel.marks(
         data.where(kind="corner"),
-        marker="D",
-        markersize=5,
-        color="black",
-        markeredgecolor="white",
+        **palette.LOOKS["stem"].style(markerfacecolor="white", markersize=7),
         label="STEM: measured corner",
         zorder=4,
     )

@@ -22,7 +22,7 @@ class Panel:
     """Axes that show column ``y`` of a table over column ``x``, and carry the labels of both.
 
     ``log`` names the axes that are logarithmic, ``plain`` those with numbers such as 10,000 in
-    place of powers; further keywords are those of ``Axes.set``.
+    place of powers: where none is above 100,000; further keywords are those of ``Axes.set``.
     """
 
     def __init__(
@@ -107,8 +107,8 @@ def log_bars(
     """Return how many points were drawn, with their bars from ``low`` to ``high``.
 
     Points that an axis, as it is scaled now, cannot show are left out. On a logarithmic y axis a
-    bar that reaches to 0 or below ends at the lowest value drawn; one without an upper end is an
-    arrow.
+    bar that reaches to 0 or below ends at the lowest value drawn, with an arrow; one without an
+    upper end is an arrow.
     """
     x, y, low, high = (
         np.asarray(c, dtype=np.float64) for c in np.broadcast_arrays(x, y, low, high)
@@ -120,11 +120,16 @@ def log_bars(
     # a missing interval is no bar; an interval always holds its point
     below = np.where(np.isnan(low), y, np.minimum(low, y))
     above = np.where(np.isnan(high), y, np.maximum(high, y))
+    cut = np.zeros(len(y), dtype=bool)
     if ax.get_yscale() == "log":
+        cut = below <= 0
         below = np.maximum(below, _floor(y, below, above))
     is_open = np.isinf(above)
     bars = np.stack([y - below, np.where(is_open, y / 2, above - y)])
-    ax.errorbar(x, y, yerr=bars, lolims=is_open, **{"linestyle": "none", **style})
+    drawn = ax.errorbar(x, y, yerr=bars, lolims=is_open, **{"linestyle": "none", **style})
+    if cut.any():
+        colour = drawn.lines[2][0].get_color()
+        ax.plot(x[cut], below[cut], "v", color=colour, markersize=3.5, zorder=3)
     return len(x)
 
 
