@@ -259,7 +259,7 @@ def caption(data: FigureTable) -> str:
         f" third of the epsilons: FedAvg {fedavg}; its curves lie within a factor"
         f" {max(last) / min(last):.2f}: more local steps do not save rounds. STEM {stem}, with the"
         " momentum a = 1/(4 bK I^2) that the trade-off curve prescribes (bK = 1/(I eps^(1/2)), at"
-        " least 1; b sets a only, there is no noise to average). Dotted: with a held at 1/(4 I^2)"
+        " least 1; b sets a only, there is no noise to average). Hollow: with a held at 1/(4 I^2)"
         f" STEM starts at eps^-1 as well, but its own drift, of order a zeta, bends it: {bent}. I ="
         " 1 has no drift. Not claimed: samples (they grow with I here), STEM's rate at a momentum"
         " that does not fall with epsilon, or that the steps could be known in advance."

@@ -218,7 +218,7 @@ def caption(data: FigureTable) -> str:
         f"(a) The trade-off line K b I = eps^(-1/2) = {product:.1f} at epsilon ="
         f" {facts['epsilon']:g} with every constant 1: it is the same for STEM and FedAvg; the"
         " marks, set off to either side, show where each algorithm's formula puts nu = 0, 1/4, 1/2,"
-        " 3/4 and 1. Diamonds: corners measured for STEM at the same epsilon, from the cells of"
+        " 3/4 and 1. Hollow: corners measured for STEM at the same epsilon, from the cells of"
         f" figure tradeoff_surface (quadratic with phase noise, K = {K}, calibrated schedule,"
         f" {facts['replicates']} replicates). At each I, rounds of the shape max{{A, C/(K b I)}}"
         " are fitted, A the rounds at the largest b and C the geometric mean of K b I times rounds"
