@@ -23,7 +23,7 @@ from stemtheory._version import __version__
 from stemtheory.oracles import catalogue
 from stemtheory.report.figure_table import FigureTable
 from stemtheory.report.formula import in_words
-from stemtheory.report.layout import PRINTED, WIDTHS, finish, printed_canvas
+from stemtheory.report.panels import PRINTED, WIDTHS, finish, printed_canvas
 from stemtheory.report.tables import Table
 from stemtheory.runtime import (
     MODES,

@@ -25,7 +25,7 @@ from stemtheory.report import palette
 from stemtheory.report.drawing import Figure, house_style
 from stemtheory.report.drawing import drawn as laid_out
 from stemtheory.report.figure_table import FigureTable
-from stemtheory.report.layout import SMALLEST, WIDTHS, legend_over_data
+from stemtheory.report.panels import SMALLEST, WIDTHS, legend_over_data
 
 PLAIN = "0.3"  # of a line in the legend that stands for several
 Faults = Callable[[FigureTable], list[str]]

@@ -8,7 +8,7 @@ from stemtheory.algorithms import ALGORITHMS
 from stemtheory.report import palette
 from stemtheory.report.drawing import Figure, drawn
 from stemtheory.report.figure_table import FigureTable, Quantity
-from stemtheory.report.layout import WIDTHS, legend_over_data
+from stemtheory.report.panels import WIDTHS, legend_over_data
 from tests.figures.columns import look_faults, print_faults
 
 TABLE = FigureTable.of((Quantity("x"),), [{"x": [1, 2]}])
