@@ -33,8 +33,12 @@ from stemtheory.images import SeedMean, percent, points
 from stemtheory.images.over_seeds import over_seeds
 from stemtheory.report import Figure, FigureTable, Panel, Progress, palette
 
-COLOUR = {STEM: palette.BLUE, FEDAVG: palette.VERMILION, SCAFFOLD: palette.GREEN, BORROWED: "0.15"}
-MARKER = {STEM: "o", FEDAVG: "s", SCAFFOLD: "^", BORROWED: "x"}
+LOOKS = {
+    STEM: palette.LOOKS["stem"].style(),
+    FEDAVG: palette.LOOKS["fedavg"].style(),
+    SCAFFOLD: palette.LOOKS["scaffold"].style(),
+    BORROWED: palette.LOOKS["fedavg"].style(markerfacecolor="white"),
+}
 DASH = ("-", (0, (5, 2)))  # first and second I
 DOTS = (0, (1, 1))  # FedAvg on STEM's schedule, at the first I
 ORIGINAL = {
@@ -54,7 +58,8 @@ def draw(data: FigureTable, figure: Canvas) -> None:
         own = data.where(row=row)
         for c, (x, y) in enumerate(what):
             letter = "abcdef"[3 * r + c]
-            title = f"{letter}  {row[0].upper()}{row[1:]}" if c == 0 else letter
+            said = row[0].upper() + row[1:] if c == 0 else f"{y.capitalize()} over {x}"
+            title = f"{letter}  {said}"
             _panel(own, grid[r, c], x, y, title)
         _legend(own, grid[r, 2])
 
@@ -84,15 +89,14 @@ def _curve(panel: Panel, rows: FigureTable, name: str, dash: Any) -> None:
     thin, every = name == BORROWED, max(1, len(rows) // 6)
     panel.line(
         rows,
-        color=COLOUR[name],
+        **LOOKS[name],
         linestyle=DOTS if thin and dash == "-" else dash,
         linewidth=1.2 if thin else 1.6,
-        marker=MARKER[name],
         markersize=3.5,
         markevery=(NAMES.index(name) % every, every),
         zorder=4 if thin else 3,
     )
-    panel.band(rows, color=COLOUR[name], alpha=0.15)
+    panel.band(rows, color=LOOKS[name]["color"], alpha=0.15)
 
 
 def _limits(data: FigureTable) -> tuple[float, float]:
@@ -121,7 +125,7 @@ def _legend(data: FigureTable, ax: Axes) -> None:
     for name in NAMES:
         steps = data.where(algorithm=name).distinct("steps")
         text = f"{name}: {' | '.join(map(_symbols, steps))}"
-        style: dict[str, Any] = {"color": COLOUR[name], "marker": MARKER[name], "markersize": 4}
+        style: dict[str, Any] = {**LOOKS[name], "markersize": 4}
         if name == BORROWED:  # its steps are STEM's
             text, style = name, {**style, "linestyle": DOTS, "linewidth": 1.2}
         ax.plot([], [], label=text, **style)

@@ -121,9 +121,9 @@ def crossings(stem: ExactCosts, fedavg: ExactCosts) -> Iterator[dict[str, Any]]:
 
 
 STYLES: dict[str, tuple[str, str, str]] = {
-    "stem": ("STEM", palette.BLUE, "o"),
-    "fedavg": ("FedAvg", palette.VERMILION, "s"),
-    "sgd": ("minibatch SGD", palette.GREEN, ""),
+    "stem": ("STEM", *palette.LOOKS["stem"][:2]),
+    "fedavg": ("FedAvg", *palette.LOOKS["fedavg"][:2]),
+    "sgd": ("minibatch SGD", palette.LOOKS["minibatch-sgd"].colour, ""),
 }
 # where the slopes stand in each panel, in points from the curve at epsilon = 1e-7
 SLOPES = {

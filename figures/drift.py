@@ -151,13 +151,17 @@ def run(line: dict[str, Any], n: int) -> dict[str, Any]:
             **options}  # fmt: skip
 
 
-COLOURS = {
-    "fedavg": {1: "black", 4: palette.VERMILION, 16: palette.ORANGE, 64: palette.PURPLE},
-    "stem": {1: "black", 4: palette.BLUE, 16: palette.SKY, 64: palette.GREEN},
-}
 NAMES = {"fedavg": "FedAvg", "stem": "STEM"}
-MARKERS = {1: "v", 4: "o", 16: "s", 64: "^"}
 LIMITS = (EPSILONS[0] * 1.4, EPSILONS[-1] / 1.4)
+
+
+def look(algorithm: str, I: int) -> dict[str, Any]:
+    """Return colour and line: a shade and a dash for each I; at I = 1 both are the same."""
+    if I == 1:
+        return {"color": "black", "linestyle": "-"}
+    step, last = STEPS.index(I) - 1, len(STEPS) - 1
+    colour = palette.LOOKS[algorithm].shade(step, last)
+    return {"color": colour, "linestyle": palette.DASHES[step]}
 
 
 def draw(data: FigureTable, figure: Canvas) -> None:
@@ -172,12 +176,14 @@ def _draw_rounds(data: FigureTable, ax: Axes) -> None:
     panel = Panel(ax, data, "epsilon", "rounds", xlim=LIMITS, title=title)
     runs = data.where(kind="run")
     for algorithm, I, rows in _lines(data.where(kind="exact")):
-        colour = COLOURS[algorithm][I]
         label = f"{NAMES[algorithm]}, $I$ = {I}" if I > 1 else "$I$ = 1, either"
-        panel.line(rows, color=colour, linewidth=1.3, label=label)
+        panel.line(rows, **look(algorithm, I), linewidth=1.3, label=label)
+        marks: dict[str, Any] = {"marker": palette.LOOKS[algorithm].marker, "markersize": 4.5}
         own = runs.where(algorithm=algorithm, I=I)
-        panel.marks(own, marker=MARKERS[I], color=colour, markersize=4.5)
-    panel.key("runs, bounded heterogeneity", "o", markersize=4.5)
+        panel.marks(own, color=look(algorithm, I)["color"], **marks)
+    for algorithm, name in NAMES.items():
+        marker = palette.LOOKS[algorithm].marker
+        panel.key(f"{name}, runs", marker, markersize=4.5)
     for algorithm, power, aside in (("fedavg", -1.5, 2.2), ("stem", -1.0, 1 / 2.2)):
         last = _line(data, algorithm, 16)["rounds"][-1] * aside
         panel.slope(EPSILONS[4:], (EPSILONS[-1], last), power, color="0.35", linewidth=1)
@@ -193,12 +199,14 @@ def _draw_exponents(data: FigureTable, ax: Axes) -> None:
     for power in (1.0, 1.5):
         ax.axhline(power, color="0.35", linestyle="--", linewidth=1)
     for algorithm, I, rows in _lines(local):
-        panel.line(rows, color=COLOURS[algorithm][I], linewidth=1.3)
+        panel.line(rows, **look(algorithm, I), linewidth=1.3)
+    hollow = palette.LOOKS["stem"].marker
+    marks: dict[str, Any] = {"marker": hollow, "markersize": 3.5, "markerfacecolor": "white"}
     for I in STEPS[1:]:
-        held, colour = local.where(momentum="fixed", I=I), COLOURS["stem"][I]
-        panel.line(held, linestyle=":", marker=MARKERS[I], markersize=3.5, color=colour)
+        held = local.where(momentum="fixed", I=I)
+        panel.line(held, **look("stem", I), **marks, linewidth=1.0)
     panel.key("as in a (STEM: $a$ of the curve)")
-    panel.key("STEM with $a = 1/(4I^2)$ held", ":o", markersize=3.5)
+    panel.key("STEM with $a = 1/(4I^2)$ held", **marks)
     ax.set_yticks([1, 1.25, 1.5], ["1", "5/4", "3/2"])
     ax.legend(loc="lower right")
 
@@ -251,7 +259,7 @@ def caption(data: FigureTable) -> str:
         f" third of the epsilons: FedAvg {fedavg}; its curves lie within a factor"
         f" {max(last) / min(last):.2f}: more local steps do not save rounds. STEM {stem}, with the"
         " momentum a = 1/(4 bK I^2) that the trade-off curve prescribes (bK = 1/(I eps^(1/2)), at"
-        " least 1; b sets a only, there is no noise to average). Dotted: with a held at 1/(4 I^2)"
+        " least 1; b sets a only, there is no noise to average). Hollow: with a held at 1/(4 I^2)"
         f" STEM starts at eps^-1 as well, but its own drift, of order a zeta, bends it: {bent}. I ="
         " 1 has no drift. Not claimed: samples (they grow with I here), STEM's rate at a momentum"
         " that does not fall with epsilon, or that the steps could be known in advance."

@@ -50,23 +50,22 @@ class FloorCurve(NamedTuple):
     name: str
     algorithm: str
     a: float
-    colour: str
-    marker: str
+    hollow: bool = False  # a second curve of one algorithm
     twice: bool = False  # twice the samples, so that gradients are as many as STEM's
 
 
 CURVES = (
-    FloorCurve(f"STEM, $a$ = {SMALL_A:g}", "stem", SMALL_A, palette.BLUE, "o"),
-    FloorCurve(f"STEM, $a$ = {LARGE_A:g}", "stem", LARGE_A, palette.SKY, "D"),
-    FloorCurve("FedAvg", "fedavg", 1.0, palette.VERMILION, "s"),
-    FloorCurve("FedAvg, $2b$", "fedavg", 1.0, "0.15", "x", twice=True),
-    FloorCurve("SCAFFOLD", "scaffold", 1.0, palette.GREEN, "^"),
+    FloorCurve(f"STEM, $a$ = {SMALL_A:g}", "stem", SMALL_A),
+    FloorCurve(f"STEM, $a$ = {LARGE_A:g}", "stem", LARGE_A, hollow=True),
+    FloorCurve("FedAvg", "fedavg", 1.0),
+    FloorCurve("FedAvg, $2b$", "fedavg", 1.0, hollow=True, twice=True),
+    FloorCurve("SCAFFOLD", "scaffold", 1.0),
 )
 MIXED = FloorSetting("", b=4, I=32, classes=5)
 BASES = (  # what panel a compares: little drift, some, much
-    ("STEM: $b$ = 1, $I$ = 1, 10 classes", FloorSetting("stem"), palette.BLUE, "o"),
-    ("STEM: $b$ = 4, $I$ = 8, 10 classes", FloorSetting("stem", b=4, I=8), palette.ORANGE, "s"),
-    ("STEM: $b$ = 4, $I$ = 32, 5 classes", MIXED, palette.VERMILION, "^"),
+    ("STEM: $b$ = 1, $I$ = 1, 10 classes", FloorSetting("stem")),
+    ("STEM: $b$ = 4, $I$ = 8, 10 classes", FloorSetting("stem", b=4, I=8)),
+    ("STEM: $b$ = 4, $I$ = 32, 5 classes", MIXED),
 )
 
 
@@ -137,7 +136,7 @@ def table_of(found: list[tuple[FloorSetting, float, float]], **facts: Any) -> Fi
 def settings(mode: str) -> Iterator[FloorSetting]:
     """Yield the setting of every point of every curve."""
     for a in PANELS["a"].values(mode):
-        for _, base, _, _ in BASES:
+        for _, base in BASES:
             yield base._replace(algorithm="stem", a=a)
             yield base._replace(algorithm="fedavg")
             yield base._replace(algorithm="scaffold")
@@ -180,32 +179,47 @@ def draw(data: FigureTable, figure: Canvas) -> None:
 def _draw_panel(data: FigureTable, letter: str, shown: FloorPanel, ax: Axes) -> None:
     mode = data.facts["mode"]
     panel = Panel(ax, data, shown.field, "floor", title=f"{letter}  {_fixed(shown)}")
-    lines: list[tuple[str, list[FloorSetting], str, str, float]] = []
+    lines: list[tuple[str, list[FloorSetting], dict[str, Any], float]] = []
     if shown.field == "a":
-        for name, base, colour, marker in BASES:
+        for i, (name, base) in enumerate(BASES):
+            dash = palette.DASHES[i]
             at = [base._replace(algorithm="stem", a=a) for a in shown.values(mode)]
-            lines.append((name, at, colour, marker, 1.0))
-            for algorithm, dash in (("fedavg", "--"), ("scaffold", ":")):
+            lines.append((name, at, _style("stem", shade=i, linestyle=dash), 1.0))
+            for algorithm in ("fedavg", "scaffold"):
                 level = number(data, base._replace(algorithm=algorithm))[0]
                 if math.isfinite(level):
+                    colour = _style(algorithm, shade=i)["color"]
                     ax.axhline(level, color=colour, linestyle=dash, linewidth=1.1)
+        for algorithm, name in (("fedavg", "FedAvg"), ("scaffold", "SCAFFOLD")):
+            colour = palette.LOOKS[algorithm].colour
+            panel.key(f"{name}, line by line", color=colour, linewidth=1.1)
     else:
         for c in CURVES:
             # twice the samples stand where the others' b is
             aside = 0.5 if c.twice and shown.field == "b" else 1.0
-            lines.append((c.name, shown.settings(c, mode), c.colour, c.marker, aside))
-    for name, at, colour, marker, aside in lines:
+            style = _style(c.algorithm)
+            if c.hollow:
+                style |= {"markerfacecolor": "white", "linestyle": "--"}
+            lines.append((c.name, shown.settings(c, mode), style, aside))
+    for name, at, style, aside in lines:
         rows = data.at(FloorSetting._fields, at)
-        panel.marks(rows, aside, color=colour, marker=marker, label=name)
-        panel.line(rows, aside, color=colour, linewidth=1.1)
+        panel.marks(rows, aside, **{**style, "linestyle": "none"})
+        panel.line(rows, aside, **style, linewidth=1.1, label=name)
     ax.set_xticks(shown.values(mode), [f"{v:g}" for v in shown.values(mode)])
     ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _style(algorithm: str, shade: int | None = None, **more: Any) -> dict[str, Any]:
+    """Return the algorithm's own look, or a shade of it for a setting of panel a."""
+    look = palette.LOOKS[algorithm]
+    colour = look.colour if shade is None else look.shade(shade, len(BASES))
+    return look.style(color=colour, **more)
 
 
 def _fixed(panel: FloorPanel) -> str:
     """Return what is held in a panel."""
     if panel.field == "a":
-        return f"$\\eta$ = {ETA:g}; dashes: FedAvg, dots: SCAFFOLD"
+        return f"$\\eta$ = {ETA:g}; levels: FedAvg, SCAFFOLD"
     base = panel.base
     held = {"eta": f"$\\eta$ = {base.eta:g}", "b": f"$b$ = {base.b}", "I": f"$I$ = {base.I}"}
     held["classes"] = f"{base.classes} classes"
@@ -221,7 +235,7 @@ def number(data: FigureTable, setting: FloorSetting) -> tuple[float, float]:
 def caption(data: FigureTable) -> str:
     """Return the setting, the numbers where STEM wins and where it does not, and the limits."""
     facts = data.facts
-    told = "; ".join(_compared(data, base) for _, base, _, _ in BASES)
+    told = "; ".join(_compared(data, base) for _, base in BASES)
     met = "; ".join(
         f"L {c.L:.2g}, sigma {c.sigma:.2g}, zeta {c.zeta:.2g} with {n} classes per worker"
         for n, c in facts["met"].items()

@@ -19,7 +19,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 from stemtheory.experiment import SweepResult, sweep_for
 from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
 
-ALGORITHMS = {"stem": ("STEM", palette.BLUE), "fedavg": ("FedAvg", palette.VERMILION)}
+ALGORITHMS = {"stem": "STEM", "fedavg": "FedAvg"}
 ROUNDING = 1e-12  # of M: below, two runs are the same
 COLUMNS = (
     *(Quantity(name) for name in ("algorithm", "I")),
@@ -74,32 +74,28 @@ def _draw_measured(data: FigureTable, ax: Axes) -> None:
     panel = Panel(ax, data, "zeta", "M", plain="xy", title=title)
     for (name, I), rows in data.groups("algorithm", "I"):
         look = _look(data, name, I)
-        panel.line(rows, color=look["color"], linewidth=1)
-        panel.marks(rows, **look, label=f"{ALGORITHMS[name][0]}, $I$ = {I}")
-    ax.legend(ncols=2, fontsize=7, loc="upper left")
+        panel.line(rows, **look, linewidth=1, label=f"{ALGORITHMS[name]}, $I$ = {I}")
+        panel.marks(rows, color=look["color"], marker=look["marker"])
+    ax.legend(ncols=2, loc="upper left")
 
 
 def _look(data: FigureTable, algorithm: str, I: int) -> dict[str, Any]:
-    marker = palette.MARKERS[data.distinct("I").index(I)]
-    return {"color": ALGORITHMS[algorithm][1], "marker": marker}
+    """A marker for each algorithm, a shade and a dash for each I."""
+    steps, look = data.distinct("I"), palette.LOOKS[algorithm]
+    i = steps.index(I)
+    dash = palette.DASHES[i % len(palette.DASHES)]
+    return look.style(color=look.shade(i, len(steps)), linestyle=dash)
 
 
 def _draw_excess(data: FigureTable, ax: Axes) -> None:
-    panel = Panel(ax, data, "zeta", "excess", plain="x", title="b  The part that $\\zeta$ makes")
+    alone = "some" if data.where(I=1)["excess"].any() else "exactly none"
+    title = f"b  The part that $\\zeta$ makes ({alone} at $I$ = 1)"
+    panel = Panel(ax, data, "zeta", "excess", plain="x", title=title)
     ax.yaxis.set_major_formatter(LogFormatterSciNotation())
     for (name, I), rows in data.groups("algorithm", "I"):
         panel.line(rows, **_look(data, name, I), linewidth=1)
     zeta, excess = (rows[column] for column in ("zeta", "excess"))  # the last: FedAvg, most I
     panel.slope(zeta[[0, -1]], (zeta[-1], 3 * excess[-1]), 2, color="0.4", label="$\\zeta^2$")
-    ax.text(
-        0.97,
-        0.04,
-        f"at $I$ = 1: {'not none' if data.where(I=1)['excess'].any() else 'exactly none'}",
-        transform=ax.transAxes,
-        ha="right",
-        fontsize=8,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85},
-    )
     ax.legend(loc="upper left")
 
 
@@ -107,7 +103,7 @@ def caption(data: FigureTable) -> str:
     """Return what is seen and what is not claimed."""
     most, facts = max(data.distinct("I")), data.facts
     parts = []
-    for name, (shown, _) in ALGORITHMS.items():
+    for name, shown in ALGORITHMS.items():
         M = data.where(algorithm=name, I=most)["M"]
         parts.append(f"{shown} from {M[0]:.3g} to {M[-1]:.3g}")
     last = data["zeta"].max()

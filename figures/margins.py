@@ -31,6 +31,7 @@ BOUNDS_SHOWN = {  # label, colour, line
     "stem-repaired": ("repaired", palette.VERMILION, "--"),
     "stem-log-free": ("log-free corollary", palette.GREEN, ":"),
 }
+FIRST, SHARE = 150, 0.6  # where the axis of T begins, and how much of it the runs get
 LENGTHS = np.geomspace(200, 1e14, 95)
 COLUMNS = (
     *(Quantity(name) for name in ("kind", "series", "nu")),
@@ -114,6 +115,24 @@ def informative(name: str, nu: float, at: MarginProblem) -> float:
     return float(found.T) if found.bound.applies else math.inf
 
 
+def stretched(split: float) -> tuple[Any, Any]:
+    """Return the scale of T and its inverse: two logarithmic ones, of which the runs get SHARE."""
+    at = np.log10([FIRST, split, LENGTHS[-1]])
+    places = np.array([0.0, SHARE, 1.0])
+    slope = np.diff(places) / np.diff(at)
+
+    def forward(T: Any) -> Any:
+        log = np.log10(np.maximum(T, 1e-9))
+        step = np.where(log < at[1], slope[0], slope[1])
+        return SHARE + step * (log - at[1])
+
+    def inverse(place: Any) -> Any:
+        off = np.asarray(place) - SHARE
+        return 10.0 ** (at[1] + off / np.where(off < 0, slope[0], slope[1]))
+
+    return forward, inverse
+
+
 def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw one panel for each nu."""
     panels = figure.subplots(1, len(NUS), sharey=True)
@@ -127,8 +146,14 @@ def draw(data: FigureTable, figure: Canvas) -> None:
 
 
 def _draw_panel(data: FigureTable, ax: Axes, nu: float, title: str) -> None:
-    limits: dict[str, Any] = {"xlim": (150, LENGTHS[-1]), "ylim": (1e-6, 1e5)}
-    panel = Panel(ax, data, "T", "M", title=title, **limits)
+    limits: dict[str, Any] = {"xlim": (FIRST, LENGTHS[-1]), "ylim": (1e-6, 1e5)}
+    panel = Panel(ax, data, "T", "M", log="y", title=title)
+    split = 2 * data.where(kind="measured")["T"].max()
+    ax.set_xscale("function", functions=stretched(split))
+    ax.set(**limits)
+    ax.axvline(split, color="0.5", linestyle=":", linewidth=0.8)
+    runs = 10.0 ** np.arange(3, math.ceil(math.log10(split)))
+    ax.set_xticks([*runs, 1e6, 1e10, 1e14])
     starts = data.where(kind="start")["M"]
     ax.axhspan(max(starts), 1e5, color="0.88", linewidth=0, zorder=0)
     ax.axhspan(min(starts), max(starts), color="0.95", linewidth=0, zorder=0)
@@ -161,6 +186,7 @@ def caption(data: FigureTable) -> str:
         f" = {of['sigma']:g}, zeta = {of['zeta']:g}, {of['replicates']} replicates, 95 % intervals)"
         " against the bounds at the same constants and the largest gap (the least is"
         f" {of['least_gap']:.2f} of it). A line stops where a premise of its bound is unmet."
+        " The axis of T is stretched up to the dotted line, which stands at twice the longest run."
         " Shaded: vacuous, at least ||grad f(x1)||^2, so that standing still is no worse; darker"
         " for every problem, lighter for some. Triangles: from there on a bound is informative for"
         f" every problem. The least T for the first and the last one, at nu = 0, 1/2, 1: {table}."

@@ -65,10 +65,10 @@ def over_workers(
 
 
 STYLES = {
-    ("stem", 0.0): ("STEM, $\\nu$ = 0", palette.BLUE, "o"),
-    ("stem", 1.0): ("STEM, $\\nu$ = 1", palette.SKY, "^"),
-    ("fedavg", 0.0): ("FedAvg, $\\nu$ = 0", palette.VERMILION, "s"),
-    ("fedavg", 1.0): ("FedAvg, $\\nu$ = 1", palette.ORANGE, "D"),
+    ("stem", 0.0): ("STEM, $\\nu$ = 0", palette.LOOKS["stem"].shade(1, 2), "o"),
+    ("stem", 1.0): ("STEM, $\\nu$ = 1", palette.LOOKS["stem"].shade(0, 2), "o"),
+    ("fedavg", 0.0): ("FedAvg, $\\nu$ = 0", palette.LOOKS["fedavg"].shade(1, 2), "s"),
+    ("fedavg", 1.0): ("FedAvg, $\\nu$ = 1", palette.LOOKS["fedavg"].shade(0, 2), "s"),
 }
 
 

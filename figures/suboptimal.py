@@ -16,7 +16,6 @@ from stemtheory.figures._tradeoff import CELL, K, MeasuredGrid, measured
 from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
 
 GRIDS = ("surface", "right", "middle", "coarse")
-COLOURS = (palette.BLUE, palette.ORANGE, palette.VERMILION)
 MARKERS = {1: "o", 2: "s", 4: "D", 8: "^", 16: "v", 32: "P"}
 SAMPLES = Quantity(
     "samples", "samples over all workers, $K\\,b\\,T$", ("samples_low", "samples_high")
@@ -93,10 +92,11 @@ def draw(data: FigureTable, figure: Canvas) -> None:
 
 
 def _draw_costs(data: FigureTable, ax: Axes, of: str, title: str) -> None:
-    panel = Panel(ax, data, "product", of, plain="xy", title=title)
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    for ((epsilon,), rows), colour in zip(data.groups("epsilon"), COLOURS, strict=False):
-        panel.line(rows.where(kind="shape"), color=colour, linewidth=1)
+    panel = Panel(ax, data, "product", of, plain="xy" if of == "rounds" else "x", title=title)
+    groups = list(data.groups("epsilon"))
+    for i, ((epsilon,), rows) in enumerate(groups):
+        colour, dash = palette.LOOKS["stem"].shade(i, len(groups)), palette.DASHES[i % 3]
+        panel.line(rows.where(kind="shape"), color=colour, linestyle=dash, linewidth=1)
         ax.axvline(epsilon**-0.5, color=colour, linestyle=":", linewidth=1)
         for I, marker in MARKERS.items():
             edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.5}
@@ -104,7 +104,7 @@ def _draw_costs(data: FigureTable, ax: Axes, of: str, title: str) -> None:
             panel.marks(own, marker=marker, color=colour, markersize=5, **edge)
         corner = rows.one("product", kind="corner")
         text = f"$\\epsilon$ = {epsilon:g}: corner {corner:.0f} ({epsilon**-0.5:.0f})"
-        panel.key(text, color=colour)
+        ax.plot([], [], label=text, color=colour, linestyle=dash)
     reached = data.kept(np.isfinite(data["rounds"])).where(kind="measured")
     for I in sorted(reached.distinct("I")):
         panel.key(f"$I$ = {I:g}", MARKERS[I], color="0.4")

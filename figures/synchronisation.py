@@ -150,7 +150,8 @@ def draw(data: FigureTable, figure: Canvas) -> None:
     left, middle, right = figure.subplots(1, 3)
     title = f"a  Flat problem, $h$ = {FLAT.h:g}"
     _draw_averages(left, data.where(problem="flat"), (*READINGS, "printed", "before"), title)
-    left.legend(loc="upper left", bbox_to_anchor=(0.0, 0.8))
+    left.legend(loc="upper right")
+    _draw_crossing(left, data.where(problem="flat"))
     title, benign = f"b  Benign problem, $h$ = {BENIGN.h:g}", data.where(problem="benign")
     panel = _draw_averages(middle, benign, (*READINGS, "before"), title)
     middle.set_ylabel("")  # as in a
@@ -166,6 +167,28 @@ def _draw_averages(ax: Axes, data: FigureTable, series: tuple[str, ...], title: 
     for name in series:
         panel.line(data.where(series=name), **{"label": name, **STYLES[name]})
     return panel
+
+
+def _draw_crossing(ax: Axes, data: FigureTable) -> None:
+    """Draw where overwrite passes the printed theorem, in the middle of a panel of its own."""
+    rows = {name: data.where(series=name) for name in ("overwrite", "printed")}
+    T, ratio = rows["printed"]["T"], rows["overwrite"]["average"] / rows["printed"]["average"]
+    above = np.flatnonzero(ratio > 1)
+    if not len(above) or above[0] == 0:
+        return
+    i = above[0]
+    share = math.log(ratio[i - 1]) / math.log(ratio[i - 1] / ratio[i])
+    at = T[i - 1] * (T[i] / T[i - 1]) ** share
+    inset = ax.inset_axes((0.14, 0.44, 0.4, 0.26))
+    panel = Panel(inset, data, "T", "average", xlabel="", ylabel="")
+    for name, own in rows.items():
+        panel.line(own, **{**STYLES[name], "label": None})
+    level = rows["printed"]["average"][i]
+    inset.set(xlim=(at / 1.5, at * 1.5), ylim=(level / 30, level * 30))
+    inset.axvline(at, color="0.5", linestyle=":", linewidth=0.8)
+    inset.set_xticks([at], [f"{at:,.0f}"])
+    inset.minorticks_off()
+    inset.tick_params(labelsize=7, pad=1)
 
 
 def _draw_growth(ax: Axes, data: FigureTable) -> None:
@@ -204,7 +227,8 @@ def caption(data: FigureTable) -> str:
         " theorem schedule: all assumptions hold, and the average squared gradient under overwrite"
         f" ends at {flat['overwrite']:.4g} (T = {T:,.0f}) against {flat['printed']:.4g} of"
         f" the printed theorem; literal {flat['literal']:.2g} and average-first"
-        f" {flat['average-first']:.2g} stay below. (b) A benign problem (K = {BENIGN.K}, b ="
+        f" {flat['average-first']:.2g} stay below; the small panel shows where they"
+        f" cross. (b) A benign problem (K = {BENIGN.K}, b ="
         f" {BENIGN.b:g}, I = {BENIGN.I}, x1 = {BENIGN.x1:g}): overwrite does not diverge but keeps"
         f" a bias, predicted {bias:.3g}; its average, {benign['overwrite']:.3g}, is"
         f" above the proof's inequality before the logarithm, {benign['before']:.3g}, which"

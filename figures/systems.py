@@ -128,14 +128,9 @@ def view(data: FigureTable) -> Table:
     return Table("Systems with their best of one grid of steps", note, columns, tuple(rows))
 
 
+SHOWN = ("minibatch-sgd", "fedavg", "scaffold", "mimemvr", "fedglomo", "fedpd", "stem")
 STYLES: dict[str, dict[str, Any]] = {
-    "minibatch-sgd": {"color": palette.GREEN, "marker": "D", "linestyle": "-"},
-    "fedavg": {"color": palette.VERMILION, "marker": "s", "linestyle": "-"},
-    "scaffold": {"color": palette.PURPLE, "marker": "^", "linestyle": (0, (5, 1.5))},
-    "mimemvr": {"color": palette.ORANGE, "marker": "v", "linestyle": (0, (3, 1, 1, 1))},
-    "fedglomo": {"color": palette.SKY, "marker": "P", "linestyle": (0, (1, 1))},
-    "fedpd": {"color": "0.15", "marker": "X", "linestyle": (0, (2, 2))},
-    "stem": {"color": palette.BLUE, "marker": "o", "linestyle": "-"},
+    name: palette.LOOKS[name].style(linestyle=palette.LOOKS[name].dash) for name in SHOWN
 }
 REST = "others, in the table"
 OTHERS: dict[str, Any] = {"color": "0.72", "linewidth": 0.8, "zorder": 1}
@@ -167,7 +162,7 @@ def draw(data: FigureTable, figure: Canvas) -> None:
     for r, cost in enumerate(COSTS):
         for c, (against, held) in enumerate(AXES.items()):
             letter = "abcdefghijkl"[r * len(AXES) + c]
-            title = letter if r else f"{letter}  {held}"
+            title = f"{letter}  {held}" if r == 0 else f"{letter}  {cost.capitalize()}"
             _panel(rows_of(data, against), grid[r, c], against, cost, title)
             if c > 0:
                 grid[r, c].set_ylabel("")

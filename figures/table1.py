@@ -41,7 +41,7 @@ from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, pa
 K = 4
 SHORTEST = 2.0**6
 GRIDS = ("epsilon", "law_local", "law_batch", "law_prox")
-OWN = {"STEM": (palette.BLUE, "o"), "FedAvg": (palette.VERMILION, "s")}
+OWN = {name: palette.LOOKS[name.lower()] for name in ("STEM", "FedAvg")}
 COLUMNS = (
     *(Quantity(name) for name in ("kind", "algorithm", "law", "problem", "cost")),
     Quantity("nu", "$\\nu$, from minibatch to local steps"),
@@ -112,18 +112,19 @@ def draw(data: FigureTable, figure: Canvas) -> None:
     _draw_cost(right, data.where(cost="rounds"), "b  Communication rounds")
     left.legend(loc="upper right")
     if len(tuned):
-        figure.set_size_inches(9.6, 8.4)
+        figure.set_figheight(8.4)
         for ax, cost, letter in zip(grid[1], COSTS, "cd", strict=True):
             _draw_tuned(ax, tuned.where(cost=cost))
             ax.set_title(f"{letter}  {cost.capitalize()}, steps tuned for each $\\epsilon$")
-        grid[1, 1].set_yticklabels([])
+        if grid[1, 0].get_subplotspec().rowspan == grid[1, 1].get_subplotspec().rowspan:
+            grid[1, 1].set_yticklabels([])  # as beside it
         grid[1, 0].legend(loc="lower left", ncols=2)
 
 
 def _draw_cost(ax: Axes, data: FigureTable, title: str) -> None:
     limits: dict[str, Any] = {"ylim": (-2.15, -0.85), "xlim": (-0.05, 1.05)}
     panel = Panel(ax, data, "nu", "exponent", log="", title=title, **limits)
-    for name, (colour, marker) in OWN.items():
+    for name, (colour, marker, _) in OWN.items():
         own = data.where(algorithm=name)
         panel.line(own.where(kind="paper"), linestyle="--", color=colour, linewidth=1.2)
         exact = own.where(kind="exact")

@@ -82,9 +82,11 @@ class CurveStyle(NamedTuple):
 
 
 CURVES = {
-    "STEM": CurveStyle(stem_point, stem_nu, 1.0, "\\epsilon^{-1}", palette.BLUE, "o", 1.18),
+    "STEM": CurveStyle(
+        stem_point, stem_nu, 1.0, "\\epsilon^{-1}", *palette.LOOKS["stem"][:2], 1.18
+    ),
     "FedAvg": CurveStyle(
-        fedavg_point, fedavg_nu, 1.5, "\\epsilon^{-3/2}", palette.VERMILION, "s", 1 / 1.18
+        fedavg_point, fedavg_nu, 1.5, "\\epsilon^{-3/2}", *palette.LOOKS["fedavg"][:2], 1 / 1.18
     ),
 }
 
@@ -162,10 +164,7 @@ def _draw_line(data: FigureTable, ax: Axes) -> None:
         _draw_places(panel, data.where(kind="place", algorithm=name), name, curve)
     panel.marks(
         data.where(kind="corner"),
-        marker="D",
-        markersize=5,
-        color="black",
-        markeredgecolor="white",
+        **palette.LOOKS["stem"].style(markerfacecolor="white", markersize=7),
         label="STEM: measured corner",
         zorder=4,
     )
@@ -219,7 +218,7 @@ def caption(data: FigureTable) -> str:
         f"(a) The trade-off line K b I = eps^(-1/2) = {product:.1f} at epsilon ="
         f" {facts['epsilon']:g} with every constant 1: it is the same for STEM and FedAvg; the"
         " marks, set off to either side, show where each algorithm's formula puts nu = 0, 1/4, 1/2,"
-        " 3/4 and 1. Diamonds: corners measured for STEM at the same epsilon, from the cells of"
+        " 3/4 and 1. Hollow: corners measured for STEM at the same epsilon, from the cells of"
         f" figure tradeoff_surface (quadratic with phase noise, K = {K}, calibrated schedule,"
         f" {facts['replicates']} replicates). At each I, rounds of the shape max{{A, C/(K b I)}}"
         " are fitted, A the rounds at the largest b and C the geometric mean of K b I times rounds"

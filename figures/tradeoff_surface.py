@@ -107,7 +107,7 @@ def _draw_map(data: FigureTable, figure: Canvas, ax: Axes) -> None:
     ax.text(0.97, 0.96, text, transform=ax.transAxes, ha="right", va="top", fontsize=8,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85})  # fmt: skip
     bar = figure.colorbar(image, ax=ax, pad=0.02, format=lambda value, _: f"{value:,.0f}")
-    bar.set_label(f"{data.label('rounds')} (circles: measured / {factor.value:.2f})")
+    bar.set_label(f"{data.label('rounds')}\n(circles: measured / {factor.value:.2f})")
     ax.set(xlim=BATCHES[[0, -1]], ylim=STEPS[[0, -1]])
     ax.grid(visible=False)
 
@@ -128,6 +128,7 @@ def _draw_slice(data: FigureTable, ax: Axes) -> None:
             cells,
             aside=1.04 ** (i - (len(rows) - 1) / 2),  # equal products would hide each other
             marker=palette.MARKERS[i],
+            color=palette.LOOKS["stem"].shade(i, len(rows)),
             label=f"measured, $I$ = {I:g}",
             markeredgecolor="white",
             markeredgewidth=0.5,

@@ -89,9 +89,9 @@ def best(recursion: Recursion, epsilon: float) -> tuple[float, float, float]:
 
 
 STYLES: dict[str, dict[str, Any]] = {
-    "SGD": {"color": palette.VERMILION, "marker": "s"},
-    "STEM": {"color": palette.BLUE, "marker": "o"},
-    "STEM, additive": {"color": palette.SKY, "marker": "^"},
+    "SGD": palette.LOOKS["minibatch-sgd"].style(),  # b = I = 1
+    "STEM": palette.LOOKS["stem"].style(),
+    "STEM, additive": palette.LOOKS["stem"].style(markerfacecolor="white"),
 }
 LABELS = {
     "SGD": "SGD, $L_n$ = 1",

@@ -205,6 +205,7 @@ def figure(
     store: o.Store = None,
     out: o.OutFolder = Path("out"),
     formats: o.Formats = None,
+    width: o.Width = "",
     json: o.Json = False,
 ) -> int:
     """Draw figures and write them with their captions."""
@@ -219,6 +220,7 @@ def figure(
                 store=store,
                 out=out,
                 formats=o.format_names(formats),
+                width=width,
                 progress=told,
             )
     except StoreError as error:

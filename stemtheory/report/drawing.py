@@ -23,6 +23,7 @@ from stemtheory._version import __version__
 from stemtheory.oracles import catalogue
 from stemtheory.report.figure_table import FigureTable
 from stemtheory.report.formula import in_words
+from stemtheory.report.panels import PRINTED, WIDTHS, finish, printed_canvas
 from stemtheory.report.tables import Table
 from stemtheory.runtime import (
     MODES,
@@ -106,13 +107,15 @@ def draw_figures(
     store: Path | None = None,
     out: Path = Path("out"),
     formats: Sequence[str] = ("png",),
+    width: str = "",
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
     """Return name, files, caption and panels in words of every figure, drawn into ``out``.
 
     Every file appears whole or not at all; beside a figure lie its caption, ``NAME.txt``, and the
     numbers that are drawn, ``NAME.csv``.
-    Figures of a sweep are drawn from ``store``, if given; the others leave it alone.
+    Figures of a sweep are drawn from ``store``, if given; the others leave it alone. ``width`` is
+    that of print, ``column`` (3.3 inches) or ``page`` (7 inches); none is that of a screen.
 
     Raises
     ------
@@ -122,6 +125,8 @@ def draw_figures(
     """
     choice("mode", mode, MODES)
     formats = [choice("format", kind, FORMATS) for kind in several("formats", formats)]
+    if width:
+        choice("width", width, WIDTHS)
     entries = [figure_entry(name) for name in several("names", names)]
     store = None if store is None else file_path("store", store)
     callback("progress", progress)
@@ -135,7 +140,7 @@ def draw_figures(
     drawn = []
     for i, entry in enumerate(entries):
         with part(i / len(entries), (i + 1) / len(entries)):
-            drawn.append(_draw_one(entry, mode, store, folder, formats, progress))
+            drawn.append(_draw_one(entry, mode, store, folder, formats, width, progress))
     return drawn
 
 
@@ -153,30 +158,43 @@ def picture_kind(path: Path) -> str:
     return kind
 
 
-def render(draw: Callable[[Canvas], None], size: tuple[float, float], kind: str) -> bytes:
-    """Return what ``draw`` puts on a figure as the bytes of a file, the same on every run."""
+@contextlib.contextmanager
+def drawn(
+    draw: Callable[[Canvas], None], size: tuple[float, float], width: str = ""
+) -> Iterator[Canvas]:
+    """Give what ``draw`` puts on a figure, laid out for the screen or a width of ``WIDTHS``."""
     with house_style():
+        import matplotlib as mpl
         from matplotlib.figure import Figure as MatplotlibFigure
 
-        canvas = MatplotlibFigure(figsize=size)
+        if width:
+            mpl.rcParams.update(PRINTED)
+            canvas: Canvas = printed_canvas()(figsize=(WIDTHS[width], size[1]))
+        else:
+            canvas = MatplotlibFigure(figsize=size)
         draw(canvas)
+        finish(canvas)
+        yield canvas
+
+
+def render(
+    draw: Callable[[Canvas], None], size: tuple[float, float], kind: str, width: str = ""
+) -> bytes:
+    """Return what ``draw`` puts on a figure as the bytes of a file, the same on every run."""
+    with drawn(draw, size, width) as canvas:
         buffer = io.BytesIO()
         canvas.savefig(buffer, format=kind, metadata=FORMATS[kind])
     return buffer.getvalue()
 
 
-def picture(entry: Figure, table: FigureTable, kind: str) -> bytes:
+def picture(entry: Figure, table: FigureTable, kind: str, width: str = "") -> bytes:
     """Return a figure drawn from a table as the bytes of a file of that kind."""
-    return render(lambda canvas: entry.draw(table, canvas), entry.size, kind)
+    return render(lambda canvas: entry.draw(table, canvas), entry.size, kind, width)
 
 
 def panels_in_words(entry: Figure, table: FigureTable) -> str:
     """Return what stands on a figure for who cannot see it: titles and labels of its panels."""
-    with house_style():
-        from matplotlib.figure import Figure as MatplotlibFigure
-
-        canvas = MatplotlibFigure(figsize=entry.size)
-        entry.draw(table, canvas)
+    with drawn(lambda canvas: entry.draw(table, canvas), entry.size) as canvas:
         panels = [_words(ax) for ax in canvas.axes if ax.get_label() != "<colorbar>"]
     return "; ".join(words for words in panels if words)
 
@@ -217,11 +235,14 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def full_caption(entry: Figure, table: FigureTable, mode: str, store: Path | None = None) -> str:
+def full_caption(
+    entry: Figure, table: FigureTable, mode: str, store: Path | None = None, width: str = ""
+) -> str:
     """Return the caption with what it takes to draw the same figure again."""
     flag = "" if mode == "default" else f" --{mode}"
     if store is not None and entry.sweep:
         flag += f" --store {store.name}"
+    flag += f" --width {width}" if width else ""
     again = f"Command: stemtheory figure {entry.name}{flag}; seed {entry.seed};"
     return f"{entry.caption(table)}\n\n{again} stemtheory {__version__}."
 
@@ -253,6 +274,7 @@ def _draw_one(
     store: Path | None,
     folder: Path,
     formats: Sequence[str],
+    width: str,
     progress: Progress,
 ) -> dict[str, Any]:
     own = store if entry.sweep else None
@@ -261,13 +283,13 @@ def _draw_one(
     with contextlib.nullcontext() if entry.sweep else uncounted():
         table = entry.table(mode, own, progress)
     progress(f"figure {entry.name}: drawing")
-    caption = full_caption(entry, table, mode, store)
+    caption = full_caption(entry, table, mode, store, width)
     texts = {"csv": table.csv()}
     if entry.view is not None:
         shown = entry.view(table)
         texts |= {"md": shown.markdown(), "tex": shown.latex()}
     texts["txt"] = caption + "\n"
-    contents = {kind: picture(entry, table, kind) for kind in formats} | texts
+    contents = {kind: picture(entry, table, kind, width) for kind in formats} | texts
     files = [write_whole(folder / f"{entry.name}.{end}", it) for end, it in contents.items()]
     paths = [str(file) for file in files]
     panels = panels_in_words(entry, table)

@@ -6,6 +6,11 @@ logarithmic axis cannot show is left out, never replaced by a small number.
 
 from __future__ import annotations
 
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +21,16 @@ from stemtheory.runtime import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.legend import Legend
+    from matplotlib.transforms import Bbox
 
 
 class Panel:
     """Axes that show column ``y`` of a table over column ``x``, and carry the labels of both.
 
     ``log`` names the axes that are logarithmic, ``plain`` those with numbers such as 10,000 in
-    place of powers; further keywords are those of ``Axes.set``.
+    place of powers: where none is above 100,000; further keywords are those of ``Axes.set``.
     """
 
     def __init__(
@@ -107,8 +115,8 @@ def log_bars(
     """Return how many points were drawn, with their bars from ``low`` to ``high``.
 
     Points that an axis, as it is scaled now, cannot show are left out. On a logarithmic y axis a
-    bar that reaches to 0 or below ends at the lowest value drawn; one without an upper end is an
-    arrow.
+    bar that reaches to 0 or below ends at the lowest value drawn, with an arrow; one without an
+    upper end is an arrow.
     """
     x, y, low, high = (
         np.asarray(c, dtype=np.float64) for c in np.broadcast_arrays(x, y, low, high)
@@ -120,11 +128,16 @@ def log_bars(
     # a missing interval is no bar; an interval always holds its point
     below = np.where(np.isnan(low), y, np.minimum(low, y))
     above = np.where(np.isnan(high), y, np.maximum(high, y))
+    cut = np.zeros(len(y), dtype=bool)
     if ax.get_yscale() == "log":
+        cut = below <= 0
         below = np.maximum(below, _floor(y, below, above))
     is_open = np.isinf(above)
     bars = np.stack([y - below, np.where(is_open, y / 2, above - y)])
-    ax.errorbar(x, y, yerr=bars, lolims=is_open, **{"linestyle": "none", **style})
+    drawn = ax.errorbar(x, y, yerr=bars, lolims=is_open, **{"linestyle": "none", **style})
+    if cut.any():
+        colour = drawn.lines[2][0].get_color()
+        ax.plot(x[cut], below[cut], "v", color=colour, markersize=3.5, zorder=3)
     return len(x)
 
 
@@ -151,3 +164,173 @@ def _floor(*columns: Floats) -> float:
     """The lowest value that is finite and above 0."""
     values = np.concatenate([np.ravel(column) for column in columns])
     return float(values[drawable(values)].min())
+
+
+# -- where things stand: panels for a width in print, titles that fit, legends off the data
+
+WIDTHS = {"column": 3.3, "page": 7.0}  # inches
+SMALLEST = 6.5  # points, of any text at these widths but exponents
+LEAST_PANEL = 2.9  # inches: narrower ones are set below each other
+PASSES = 4  # a legend that moves makes panels smaller, so that another may stand over data
+SHAPE = 0.78  # of a panel that was moved: height over width
+PRINTED: dict[Any, float] = {
+    **dict.fromkeys(("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 7.0),
+    "axes.titlesize": 7.5,
+    "legend.fontsize": SMALLEST,
+    "lines.markersize": 4.0,
+    "lines.linewidth": 1.2,
+    "axes.titlepad": 5.0,
+    "savefig.dpi": 300.0,
+}
+
+
+@cache
+def printed_canvas() -> type[Canvas]:
+    """Return the kind of figure whose panels are set for its width in inches."""
+    from matplotlib.figure import Figure
+
+    class PrintCanvas(Figure):
+        columns_drawn = 1  # as the drawing asked for
+
+        def subplots(self, nrows: int = 1, ncols: int = 1, **more: Any) -> Any:
+            width = self.get_figwidth()
+            self.columns_drawn = ncols
+            columns = max(1, min(ncols, int(width / LEAST_PANEL)))
+            if columns == ncols:
+                self.set_figheight(nrows * SHAPE * width / columns)
+                return super().subplots(nrows, ncols, **more)
+            rows = math.ceil(nrows * ncols / columns)
+            self.set_figheight(rows * SHAPE * width / columns)
+            # panels of one column share x no longer where they stand below others
+            sharex, sharey = more.get("sharex") is True, bool(more.get("sharey"))
+            made = super().subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
+            made = made.ravel()
+            for ax in made:
+                ax.tick_params(labelbottom=True, labelleft=True)
+            for ax in made[nrows * ncols :]:
+                ax.remove()
+            grid = made[: nrows * ncols].reshape(nrows, ncols)
+            return grid.squeeze() if more.get("squeeze", True) else grid
+
+    return PrintCanvas
+
+
+def finish(canvas: Canvas) -> None:
+    """Put titles into lines that fit, and legends that stand over data below their panels.
+
+    Panels that were moved take the label that they shared with the first of their row or column.
+    """
+    panels = [ax for ax in canvas.axes if ax.get_label() != "<colorbar>"]
+    if hasattr(canvas, "columns_drawn"):
+        _labelled(panels, canvas.columns_drawn)
+        for text in (text for ax in panels for text in ax.texts):
+            text.set_fontsize(SMALLEST)
+        for legend in list(canvas.legends):
+            _narrower(legend, panels[0], canvas)
+    canvas.draw_without_rendering()
+    for ax in panels:
+        _wrap_title(ax, canvas)
+    for _ in range(PASSES):
+        canvas.draw_without_rendering()
+        over = [ax for ax in panels if legend_over_data(ax)]
+        for ax in over:
+            _set_below(ax)
+        if not over:
+            break
+
+
+def _labelled(panels: list[Axes], columns: int) -> None:
+    """Give a panel without a label the one that it shared: of its row for y, its column for x."""
+    for i, ax in enumerate(panels):
+        if i % columns:
+            ax.set_ylabel(ax.get_ylabel() or panels[i - 1].get_ylabel())
+    for below, ax in zip(panels[columns:][::-1], panels[:-columns][::-1], strict=True):
+        ax.set_xlabel(ax.get_xlabel() or below.get_xlabel())
+
+
+def _narrower(legend: Legend, panel: Axes, canvas: Canvas) -> None:
+    """Put the legend of the whole figure below it, in as many columns as there is room for."""
+    shown = [(text.get_text(), handle) for text, handle
+             in zip(legend.get_texts(), legend.legend_handles, strict=True)]  # fmt: skip
+    known = dict(zip(*panel.get_legend_handles_labels()[::-1], strict=True))
+    legend.remove()
+    columns = max(1, int(canvas.get_figwidth() / 1.6))
+    handles: list[Any] = [known.get(label, handle) for label, handle in shown]
+    canvas.legend(handles, [label for label, _ in shown], loc="outside lower center", ncols=columns)
+
+
+def _wrap_title(ax: Axes, canvas: Canvas) -> None:
+    """Break the title where it would reach beyond its panel's place on the figure."""
+    title = ax._left_title  # type: ignore[attr-defined]  # there is no public way to it
+    text, room = title.get_text(), _room(ax, canvas)
+    words = re.split(r" (?=(?:[^$]*\$[^$]*\$)*[^$]*$)", text)  # not within a formula
+    lines = words[:1]
+    for word in words[1:]:
+        title.set_text(f"{lines[-1]} {word}")
+        if title.get_window_extent().width > room:
+            lines.append(word)
+        else:
+            lines[-1] += f" {word}"
+    title.set_text("\n".join(lines))
+
+
+def _room(ax: Axes, canvas: Canvas) -> float:
+    """Return the pixels from the panel's left edge to the next panel's, or to the figure's end."""
+    box = ax.get_window_extent()
+    lefts = [other.get_tightbbox().x0 for other in canvas.axes if other is not ax]  # type: ignore[union-attr]
+    return float(min([x for x in lefts if x > box.x0 + box.width / 2] + [canvas.bbox.x1]) - box.x0)
+
+
+def legend_over_data(ax: Axes) -> bool:
+    """Whether a line, a mark or a text of the panel passes below its legend."""
+    from matplotlib.transforms import Bbox
+
+    legend = ax.get_legend()
+    if legend is None:
+        return False
+    inside = Bbox.intersection(legend.get_window_extent(), ax.get_window_extent())
+    return inside is not None and any(_passes(inside, points) for points in _drawn(ax))
+
+
+def _drawn(ax: Axes) -> Iterator[np.ndarray]:
+    """Yield the points in pixels, (n, 2), of every line, mark and bar."""
+    for line in ax.lines:
+        x, y = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in line.get_data()))
+        if len(x):
+            yield line.get_transform().transform(np.column_stack([x, y]))
+    for collection in ax.collections:
+        offsets = np.asarray(collection.get_offsets(), dtype=float)
+        if len(offsets) and offsets.any():
+            yield from (point[None] for point in ax.transData.transform(offsets))
+
+
+def _passes(box: Bbox, points: np.ndarray) -> bool:
+    """Whether the broken line through the points enters the box."""
+    ends = itertools.pairwise(points)
+    steps = np.linspace(0, 1, 33)[:, None]
+    dense = [a + steps * (b - a) for a, b in ends] or [points]
+    x, y = np.concatenate(dense).T
+    inside = (box.x0 < x) & (x < box.x1) & (box.y0 < y) & (y < box.y1)
+    return bool(inside.any())
+
+
+def _set_below(ax: Axes) -> None:
+    """Put the legend of a panel under its x label."""
+    from matplotlib.transforms import ScaledTranslation
+
+    legend = ax.get_legend()
+    assert legend is not None
+    handles, labels = ax.get_legend_handles_labels()
+    size = legend.get_texts()[0].get_fontsize()
+    box, pixels = ax.get_window_extent(), legend.get_window_extent()
+    one = pixels.width / max(1, legend._ncols)  # type: ignore[attr-defined]
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    below = (ax.xaxis.get_tightbbox().y0 - box.y0) / figure.dpi - 0.04  # type: ignore[union-attr]
+    shift = ScaledTranslation(0, below, figure.dpi_scale_trans)
+    ax.legend(
+        handles, labels, fontsize=size,
+        ncols=max(1, min(len(labels), int(1.25 * box.width / one))),
+        loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=0.0,
+        bbox_transform=ax.transAxes + shift,
+    )  # fmt: skip

@@ -106,6 +106,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--store": (FIGURE, ("--store", "s.sqlite")),
         "--out": (FIGURE, ("--out", "other")),
         "--format": (FIGURE, ("--format", "svg")),
+        "--width": (FIGURE, ("--width", "column")),
     },
     "reproduce": {
         "--quick": (("reproduce",), ("--quick",)),

@@ -7,6 +7,7 @@ columns that are not so. It must find nothing in the figure's own table, and som
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,12 +15,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure as Canvas
+from matplotlib.text import Text
 from numpy.typing import ArrayLike
 
+from stemtheory.report import palette
 from stemtheory.report.drawing import Figure, house_style
+from stemtheory.report.drawing import drawn as laid_out
 from stemtheory.report.figure_table import FigureTable
+from stemtheory.report.panels import SMALLEST, WIDTHS, legend_over_data
 
+PLAIN = "0.3"  # of a line in the legend that stands for several
 Faults = Callable[[FigureTable], list[str]]
 NARROW = 1.6449 / 1.9600  # 90 % in the place of 95 %
 QUIET: Any = lambda _: None  # noqa: E731
@@ -93,6 +101,44 @@ def survivors(table: FigureTable, faults: Faults) -> list[str]:
 
 
 # -- what is drawn
+
+
+def look_faults(axes: list[Axes]) -> list[str]:
+    """Return the labels that name an algorithm beside another colour or marker than its own."""
+    found = []
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            name = re.split("[,:]", label)[0].strip().lower().replace(" ", "-")
+            look = palette.LOOKS.get({"sgd": "minibatch-sgd"}.get(name, name))
+            line: Any = handle.lines[0] if isinstance(handle, ErrorbarContainer) else handle
+            if look is None:
+                continue
+            own = {look.colour, *(look.shade(i, n) for n in range(2, 5) for i in range(n))}
+            if to_hex(line.get_color()).upper() not in own and line.get_color() != PLAIN:
+                found.append(f"{label}: colour {line.get_color()}")
+            if line.get_marker() not in ("None", "", None, look.marker):
+                found.append(f"{label}: marker {line.get_marker()}")
+    return found
+
+
+def print_faults(entry: Figure, table: FigureTable) -> list[str]:
+    """Return the texts under 6.5 points in a column, and panels with a legend over data.
+
+    A panel without a title is one too.
+    """
+    found = []
+    for width in WIDTHS:
+        with laid_out(lambda canvas: entry.draw(table, canvas), entry.size, width) as canvas:
+            canvas.canvas.draw()
+            assert canvas.get_figwidth() == WIDTHS[width]
+            seen = [t for t in canvas.findobj(Text) if t.get_text().strip() and t.get_visible()]
+            found += [f"{t.get_text()}: {t.get_fontsize()}" for t in seen
+                      if float(t.get_fontsize()) < SMALLEST]  # fmt: skip
+            panels = [ax for ax in canvas.axes if ax.get_label() != "<colorbar>"]
+            found += [f"{ax.get_title(loc='left')}: legend" for ax in panels
+                      if legend_over_data(ax)]  # fmt: skip
+            found += ["no title" for ax in panels if len(ax.get_title(loc="left")) < 2]
+    return found
 
 
 def drawn(entry: Figure, table: FigureTable) -> list[Axes]:

@@ -14,7 +14,17 @@ from stemtheory.moments import moments, stability
 from stemtheory.moments.linear_model import linear_model
 from stemtheory.report.drawing import Figure
 from stemtheory.report.figure_table import FigureTable
-from tests.figures.columns import QUIET, Faults, Held, bar_faults, drawn, panel_faults, survivors
+from tests.figures.columns import (
+    QUIET,
+    Faults,
+    Held,
+    bar_faults,
+    drawn,
+    look_faults,
+    panel_faults,
+    print_faults,
+    survivors,
+)
 
 FIGURES: dict[str, Any] = {
     "complexity": complexity,
@@ -315,4 +325,6 @@ def test_axes_show_the_columns_that_they_name(name: str) -> None:
     entry: Figure = FIGURES[name].ENTRY
     axes = drawn(entry, table(name))
     assert panel_faults(table(name), axes) == []
+    assert look_faults(axes) == []
+    assert print_faults(entry, table(name)) == []
     assert bar_faults(table(name), axes) == []

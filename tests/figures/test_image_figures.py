@@ -36,7 +36,15 @@ from stemtheory.report.drawing import draw_figures, figure_entry, picture
 from stemtheory.report.figure_table import FigureTable
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules import Constant, Schedule
-from tests.figures.columns import Held, bar_faults, drawn, panel_faults, survivors
+from tests.figures.columns import (
+    Held,
+    bar_faults,
+    drawn,
+    look_faults,
+    panel_faults,
+    print_faults,
+    survivors,
+)
 from tests.helpers.images_toy import toy
 
 FIGURES = (2, 3, 4, 5)
@@ -125,8 +133,11 @@ def column_faults(t: FigureTable) -> list[str]:
 @pytest.mark.parametrize("figure", [2, 5])
 def test_axes_show_the_columns_that_they_name(figure: int) -> None:
     t = comparison(figure, FINALS, lost=(1,))
-    axes = drawn(figure_entry(f"paper_figure{figure}"), t)
+    entry = figure_entry(f"paper_figure{figure}")
+    axes = drawn(entry, t)
     assert panel_faults(t, axes) == []
+    assert look_faults(axes) == []
+    assert print_faults(entry, t) == []
     first = "samples per worker" if figure == 5 else "communication rounds"
     assert [ax.get_xlabel() for ax in axes[:3]] == [
         first, "samples per worker", "gradient evaluations per worker"
@@ -386,6 +397,8 @@ def test_axes_show_the_columns_of_the_floors() -> None:
     t = measured("quick")
     axes = drawn(floors.ENTRY, t)
     assert panel_faults(t, axes) == []
+    assert look_faults(axes) == []
+    assert print_faults(floors.ENTRY, t) == []
     assert bar_faults(t, axes) == []
     labels = [ax.get_xlabel() for ax in axes]
     assert labels[:3] == ["momentum $a$", "step $\\eta$", "step $\\eta$"]

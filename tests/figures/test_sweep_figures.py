@@ -20,8 +20,10 @@ from tests.figures.columns import (
     bar_faults,
     changed,
     drawn,
+    look_faults,
     panel_faults,
     places,
+    print_faults,
     survivors,
 )
 
@@ -143,6 +145,8 @@ def test_a_wrong_column_is_rejected(name: str) -> None:
 def test_axes_show_the_columns_that_they_name(name: str) -> None:
     axes = drawn(FIGURES[name].ENTRY, table(name))
     assert panel_faults(table(name), axes) == []
+    assert look_faults(axes) == []
+    assert print_faults(FIGURES[name].ENTRY, table(name)) == []
     assert bar_faults(table(name), axes) == []
     caption = full_caption(FIGURES[name].ENTRY, table(name), "quick")
     assert "Not claimed" in caption

@@ -13,7 +13,16 @@ from stemtheory.experiment.sweep import SweepResult, run_sweep
 from stemtheory.figures import systems
 from stemtheory.report.drawing import picture
 from stemtheory.report.figure_table import FigureTable
-from tests.figures.columns import Held, changed, drawn, panel_faults, places, survivors
+from tests.figures.columns import (
+    Held,
+    changed,
+    drawn,
+    look_faults,
+    panel_faults,
+    places,
+    print_faults,
+    survivors,
+)
 
 NEVER = math.nan
 
@@ -96,6 +105,8 @@ def test_it_draws_the_same_bytes_and_every_known_system(data: FigureTable) -> No
 def test_axes_show_the_columns_that_they_name(data: FigureTable) -> None:
     axes = drawn(systems.ENTRY, data)
     assert panel_faults(data, axes) == []
+    assert look_faults(axes) == []
+    assert print_faults(systems.ENTRY, data) == []
     rings = {tuple(p) for ax in axes[:4] for p in places(ax)[-1].tolist()}
     assert (16.0, 8.0) in rings  # STEM has the fewest rounds there
 

@@ -20,7 +20,16 @@ from stemtheory.figures._table1_view import LAWS, NOT_MEASURED, premises, tuned_
 from stemtheory.moments import moments
 from stemtheory.report.drawing import draw_figures, figure_entry, picture
 from stemtheory.report.figure_table import FigureTable
-from tests.figures.columns import Held, changed, drawn, panel_faults, places, survivors
+from tests.figures.columns import (
+    Held,
+    changed,
+    drawn,
+    look_faults,
+    panel_faults,
+    places,
+    print_faults,
+    survivors,
+)
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +234,8 @@ def test_a_wrong_column_is_rejected(whole: FigureTable) -> None:
 def test_axes_show_the_columns_that_they_name(whole: FigureTable) -> None:
     axes = drawn(table1.ENTRY, whole)
     assert panel_faults(whole, axes[:2]) == []
+    assert look_faults(axes) == []
+    assert print_faults(table1.ENTRY, whole) == []
     for ax, cost in zip(axes[2:], ("samples", "rounds"), strict=True):
         own = whole.where(kind="tuned", cost=cost)
         assert ax.get_xlabel() == whole.label("exponent")

@@ -19,7 +19,17 @@ from stemtheory.figures import tradeoff_surface as surface
 from stemtheory.figures._tradeoff import K, MeasuredCell, MeasuredGrid, formula, grid_of
 from stemtheory.report.drawing import Figure, full_caption, picture
 from stemtheory.report.figure_table import FigureTable
-from tests.figures.columns import QUIET, Faults, Held, bar_faults, drawn, panel_faults, survivors
+from tests.figures.columns import (
+    QUIET,
+    Faults,
+    Held,
+    bar_faults,
+    drawn,
+    look_faults,
+    panel_faults,
+    print_faults,
+    survivors,
+)
 
 EPSILON = 1e-3
 NUS = np.linspace(0, 1, 21)
@@ -256,6 +266,8 @@ def test_a_wrong_column_is_rejected(name: str) -> None:
 def test_axes_show_the_columns_that_they_name(name: str) -> None:
     axes = drawn(ENTRIES[name], TABLES[name])
     assert panel_faults(TABLES[name], axes) == []
+    assert look_faults(axes) == []
+    assert print_faults(ENTRIES[name], TABLES[name]) == []
     assert bar_faults(TABLES[name], axes) == []
 
 
