@@ -15,7 +15,7 @@ import numpy as np
 
 from stemtheory.bounds import Premise
 from stemtheory.claims.numbers import PRINTED
-from stemtheory.runtime import Floats, UsageError, Verdict
+from stemtheory.runtime import Floats, UsageError, Verdict, whole
 from stemtheory.simulator import Run
 
 Kind = Literal["arithmetic", "pathwise", "conditional", "expectation", "rate", "not-checkable"]
@@ -78,7 +78,13 @@ class Case:
             fields["options"] = tuple(sorted(dict(fields.get("options", {})).items()))
             if isinstance(fields.get("x1"), list):
                 fields["x1"] = tuple(fields["x1"])
-            return Case(**fields)
+            if isinstance(fields.get("seed"), float):
+                fields["seed"] = whole("seed", fields["seed"], 0)
+            made = Case(**fields)
+            # a null is no default here: what is left out is
+            if missing := [k for k, v in vars(made).items() if v is None and k != "B"]:
+                raise ValueError(f"{', '.join(missing)} is null")
+            return made
         except (TypeError, ValueError) as error:
             raise UsageError(f"the case is not readable ({error}): give a case file.") from error
 

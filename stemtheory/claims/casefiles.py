@@ -261,7 +261,8 @@ def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
         raise UsageError(f"{file} is not a case file that can be replayed: {error}") from error
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise _no_case_file(file, error) from error
-    found = worst(claim, subject)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no instance
+        found = worst(claim, subject)
     if found is None:
         raise UsageError(f"{file} names a case that claim {claim.id} does not apply to.")
     computed = {"left": found.left, "right": found.right}

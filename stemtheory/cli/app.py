@@ -163,7 +163,7 @@ def run(
     """Run an algorithm on a problem and set what it measured beside every bound on it."""
     from stemtheory.bounds import document as run_document
     from stemtheory.report import trace_files
-    from stemtheory.simulator import Run, simulate
+    from stemtheory.simulator import Run, large, simulate
 
     named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)
     groups = o.settings(set_, named)
@@ -178,15 +178,14 @@ def run(
         raise UsageError(
             f"--record-every is {record_every}, but there is no file to fill: give --out or --plot."
         )
+    every = whole("record_every", 0 if record_every is None else record_every, 0)
+    at = trace_files.plot_times(asked.sizes.T_requested) if files and record_every is None else ()
+    recorded = (asked.sizes.T // every if every else 0) + len(at)
+    if not json and (said := large(asked, recorded)) is not None:
+        console.note(said)
     with waiting() as told:
         told(f"running {asked.sizes.T:g} iterations")
-        trace = simulate(
-            asked,
-            record_every=whole("record_every", 0 if record_every is None else record_every, 0),
-            record_at=trace_files.plot_times(asked.sizes.T_requested)
-            if files and record_every is None
-            else (),
-        )
+        trace = simulate(asked, record_every=every, record_at=at)
     found = trace.bounds()
     written = [str(trace_files.write(trace, found, path)) for path in files]
     document = {**run_document(trace, found), "files": written}

@@ -236,12 +236,12 @@ def run_sweep(
     ran, plan = 0, None
     for sentence in _changes(path, missing):
         tell(sentence)
+    if kind != "dask":  # its workers are other machines
+        _refuse_what_is_not_here(spec, found, missing)
     if dry_run:
         plan = forecast(missing, jobs)
     elif missing:
         _refuse_uncompiled(missing, path)
-        if kind != "dask":  # its workers are other machines
-            _refuse_what_is_not_here(spec, found, missing)
         patient = kind in ("processes", "dask")  # which are looked at every POLL seconds
         with Store.writing(path) as opened, Stop(patient) as stop:
             opened.remember(spec.name, spec.mode, (machine.engine, machine.backend), cells)

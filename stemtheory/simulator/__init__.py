@@ -22,7 +22,7 @@ from stemtheory.simulator.hitting import (
     last_crossing,
     resampled_means,
 )
-from stemtheory.simulator.limits import DIVERGED, refuse_the_endless, refuse_the_huge
+from stemtheory.simulator.limits import DIVERGED, large, refuse_the_endless, refuse_the_huge
 from stemtheory.simulator.run import (
     DTYPES,
     ENGINES,

@@ -1,4 +1,7 @@
-"""The numeric options of bound and run at breaking values: done, or one sentence, never more.
+"""Every numeric option of every command at breaking values: done, or one sentence, never more.
+
+Also every numeric key of a sweep's file and of a case file. Of the commands that compute, a third
+of the pairs of option and value is tried by default, and the rest in tests that are marked slow.
 
 No traceback, no "the work failed", no warning of NumPy; what cannot run is refused before it runs.
 """
@@ -6,26 +9,50 @@ No traceback, no "the work failed", no warning of NumPy; what cannot run is refu
 from __future__ import annotations
 
 import functools
+import itertools
+import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
+from stemtheory.claims.casefiles import shipped
 from stemtheory.cli.app import app, main
 
-VALUES = ("-1", "1e-400", "1e300", "nan", "x")
+VALUES = (
+    *("0", "-1", "1e-400", "1e-310", "1e-150", "1e300", str(2**63), str(2**70)),
+    *("nan", "inf", "x", ""),
+)
 SMALL = ("--T", "8", "--replicates", "2", "--K", "2", "--dim", "2")
-BASES: dict[str, tuple[str, ...]] = {
+CHEAP: dict[str, tuple[str, ...]] = {
     "bound": ("bound", "stem-theorem"),
     "bound of FedAvg": ("bound", "fedavg-theorem"),
-    "run": ("run", "geman_mcclure", "stem", *SMALL),
+    "bound to epsilon": ("bound", "stem-repaired", "--epsilon", "1"),
+    "sweep": ("sweep", "tiny.toml", "--dry-run"),
+    "figure": ("figure", "tradeoff_curve", "--quick"),
+    "results": ("results", "none.sqlite"),
+    "explain": ("explain", "M1"),
 }
+DEAR: dict[str, tuple[str, ...]] = {
+    "run": ("run", "geman_mcclure", "stem", *SMALL),
+    "check": ("check", "cosine", "--K", "2", "--dim", "2", "--quick"),
+    "advise": ("advise", "--epsilon", "0.5"),
+    "advise on a problem": (
+        *("advise", "--epsilon", "0.2", "--problem", "cosine", "--dim", "2"),
+        *("--replicates", "2"),
+    ),
+    "verify": ("verify", "P3", "--quick", "--jobs", "1"),
+    "hunt": ("hunt", "M1", "--sync", "overwrite", "--budget", "0.05"),
+    "probe": ("probe", "M1"),
+}
+BASES = CHEAP | DEAR
 # of a kind that is no number: names, files, switches
 WORDS = {
     *("--noise", "--heterogeneity", "--set", "--schedule", "--sync", "--backend", "--engine"),
     *("--dtype", "--plot", "--out", "--format", "--store", "--replay", "--problem"),
-    *("--dask", "--where", "--export"),
+    *("--dask", "--where", "--export", "--tex"),
 }
 SETTINGS = {"problem": '"cosine"', "T": "8", "K": "2", "dim": "2", "replicates": "2"}
 
@@ -60,14 +87,85 @@ def write(settings: dict[str, str]) -> None:
     Path("tiny.toml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", BASES)
-def test_no_number_on_the_command_line_breaks_a_command(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def attacks(name: str, third: int | None = None) -> list[tuple[str, ...]]:
+    """Return a command with each of its numeric options at each value, or a third of these."""
     base = BASES[name]
-    assert complaint(base, capsys) == ""
-    attacks = [(*base, o, value) for o in numeric(base[0]) for value in VALUES]
-    assert [said for argv in attacks if (said := complaint(argv, capsys))] == []
+    found = [(*base, option, value) for option in numeric(base[0]) for value in VALUES]
+    return found if third is None else found[third::3]
+
+
+def test_every_command_with_a_numeric_option_is_attacked() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert {c for c in commands if numeric(c)} <= {base[0] for base in BASES.values()}
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_no_number_breaks_what_only_reads_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [said for argv in attacks(name) if (said := complaint(argv, capsys))] == []
+
+
+@pytest.mark.parametrize("third", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
+@pytest.mark.parametrize("name", DEAR)
+def test_no_number_breaks_what_computes(
+    name: str, third: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [said for argv in attacks(name, third) if (said := complaint(argv, capsys))] == []
+
+
+# Keys of a sweep that hold numbers; "1e9" is finite and large, which a dry run has to survive.
+KEYS = (
+    *("K", "dim", "L", "sigma", "zeta", "T", "b", "I", "nu", "B", "epsilon", "sync_batch", "x1"),
+    *("replicates", "seed", "record", "precision", "dials.curvature", "dials.spectrum"),
+    *("dials.noise_smoothness", "schedule_options.eta", "algorithm_options.sync_batch"),
+)
+IN_TOML = (*(v for v in VALUES if v not in ("x", "")), '"x"', '""', "[]", "1e9", "9" * 80)
+
+
+@pytest.mark.parametrize("third", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
+def test_no_number_in_a_sweep_breaks_its_dry_run(
+    third: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = []
+    for key, value in list(itertools.product(KEYS, IN_TOML))[third::3]:
+        write({**SETTINGS, key: value})
+        if said := complaint(BASES["sweep"], capsys):
+            wrong.append(f"{key} = {value}: {said}")
+    assert wrong == []
+
+
+IN_JSON: tuple[Any, ...] = (
+    0,
+    -1,
+    1e-310,
+    1e-150,
+    1e300,
+    2**63,
+    2**70,
+    math.nan,
+    math.inf,
+    "x",
+    "",
+    None,
+    [],
+    {},
+)
+
+
+def test_no_number_in_a_case_file_breaks_its_replay(capsys: pytest.CaptureFixture[str]) -> None:
+    sound = json.loads(shipped()["M1-literal"].read_text(encoding="utf-8"))
+    wrong, replay = [], ("verify", "--replay", "case.json")
+    for key, value in itertools.product((*sound, *sound["case"], "sigma", "zeta"), IN_JSON):
+        case = sound["case"]
+        if key in sound:
+            changed = {**sound, key: value}
+        elif key in case:
+            changed = {**sound, "case": {**case, key: value}}
+        else:
+            changed = {**sound, "case": {**case, "dials": {**case["dials"], key: value}}}
+        Path("case.json").write_text(json.dumps(changed), encoding="utf-8")
+        if said := complaint(replay, capsys):
+            wrong.append(f"{key} = {value!r}: {said}")
+    assert "\n".join(wrong) == ""
 
 
 @pytest.mark.parametrize("key", ["T", "replicates", "K"])

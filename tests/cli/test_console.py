@@ -127,6 +127,52 @@ def test_with_json_stdout_is_one_document_whatever_a_module_prints(tmp_path: Pat
     assert sorted(done.stderr.split()) == ["loud", "louder"]
 
 
+LOUD_CALLS = """
+import os
+from stemtheory import load_problem
+from stemtheory.oracles import ProblemMaker
+
+def made(K, dim, **dials):
+    print("loud")
+    os.write(1, b"louder\\n")
+    os.system("echo loudest")
+    return load_problem("quadratic", K=K, dim=dim, **dials)
+
+ENTRY = ProblemMaker(made)
+"""
+LOUD_SWEEP = (
+    '[settings]\nproblem = "loud_calls:ENTRY"\nK = 2\ndim = 2\nreplicates = 2\nT = 8\n'
+    "[grids.g]\nI = [1, 2]\n"
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check loud_calls:ENTRY --K 2 --dim 2 --quick",
+        "probe M1 --set problem=loud_calls:ENTRY",
+        "advise --epsilon 0.2 --problem loud_calls:ENTRY --K 2 --dim 2 --replicates 2",
+        "sweep loud.toml --store s.sqlite --jobs 2",
+        "sweep loud.toml --store s.sqlite --dry-run",
+    ],
+)
+def test_with_json_stdout_is_one_document_whatever_a_problem_prints(
+    command: str, tmp_path: Path
+) -> None:
+    (tmp_path / "loud_calls.py").write_text(LOUD_CALLS, encoding="utf-8")
+    (tmp_path / "loud.toml").write_text(LOUD_SWEEP, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "stemtheory", *command.split(), "--json"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}"},
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert isinstance(json.loads(done.stdout), dict)
+    assert {"loud", "louder", "loudest"} <= set(done.stderr.split())
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("command", ["list bounds", "doctor --json"])
 def test_a_full_disk_is_one_sentence(command: str) -> None:

@@ -75,7 +75,7 @@ def parse(text: str, name: str) -> Document:
     """
     deep = f"{name} is nested more than {DEEPEST} levels deep: write it flat."
     try:
-        table = tomllib.loads(text)
+        table = tomllib.loads(text, parse_float=_number)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name} is not valid TOML ({error}): correct it.") from error
     except ValueError as error:  # of Python, which reads no integer of that many digits
@@ -92,9 +92,22 @@ def parse(text: str, name: str) -> Document:
     for path, value in _leaves(table, ()):
         if isinstance(value, float) and not math.isfinite(value):
             document.refuse(path, f"is {value}, but it must be a finite number: give another.")
+        if isinstance(value, _Faded):
+            document.refuse(path, "is so small that a float loses its digits: give a larger one.")
         if isinstance(value, int) and abs(value) > sys.float_info.max:
             document.refuse(path, "has more than 308 digits: give a number that a float can hold.")
     return document
+
+
+class _Faded(float):
+    """A number that is 0 or subnormal as a float, although none of that stands in the file."""
+
+
+def _number(text: str) -> float:
+    """Return a number of the file, marked where a float cannot hold it."""
+    number = float(text)
+    small = abs(number) < sys.float_info.min
+    return _Faded(number) if small and text.lower().partition("e")[0].strip("+-0._") else number
 
 
 def _merge(base: Any, over: Any) -> Any:

@@ -14,6 +14,7 @@ from stemtheory.experiment.execute.workers import Worker
 from stemtheory.simulator import ARRAY_BYTES
 
 PROBE_SECONDS, MOST_PROBES = 0.02, 24  # by the model; together a second or two
+LONGEST_PROBE = 0.1  # seconds of one round, beyond which a probe's round is a shorter one
 # Seconds on the machine it was fitted on; only their proportions matter after the measurement.
 PER_CELL, PER_STEP, PER_ELEMENT = 2e-3, 45e-6, 25e-9
 PER_CALL_FUSED, PER_ELEMENT_FUSED = 0.25e-6, 4e-9  # a step of one replicate, and its elements
@@ -91,8 +92,14 @@ def _slowness(cells: Sequence[Cell]) -> list[float]:
 
 
 def _short(cell: Cell) -> Cell:
-    """Return the start of a cell, of about ``PROBE_SECONDS``: whole rounds, at least one."""
+    """Return the start of a cell, of about ``PROBE_SECONDS``: whole rounds, or one shorter one."""
     share = min(1.0, PROBE_SECONDS / weight(cell))
-    rounds = max(1, round(share * cell.T / cell.I))
-    run = replace(cell.run, sizes=replace(cell.run.sizes, T=rounds * cell.I))
+    steps = max(1, round(share * cell.T))
+    I = cell.I if weight(_lasting(cell, cell.I)) < LONGEST_PROBE else min(cell.I, steps)
+    probe = _lasting(cell, I * max(1, round(steps / I)))
+    run = replace(probe.run, sizes=replace(probe.run.sizes, I=I))
     return replace(cell, run=run, precision=None, record=min(cell.record, 1))
+
+
+def _lasting(cell: Cell, T: int) -> Cell:
+    return replace(cell, run=replace(cell.run, sizes=replace(cell.run.sizes, T=T)))

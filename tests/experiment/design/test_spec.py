@@ -177,6 +177,13 @@ MISTAKES = {
     "below the least": ("[settings]\nK = 0\n", 2, "settings.K", "at least 1"),
     "empty grid": ("[grids.g]\nT = 16\nnu = []\n", 3, "grids.g.nu", "empty"),
     "nan": ("[grids.g]\nsigma = [0.1, nan]\n", 2, "grids.g.sigma", "finite"),
+    "a number that fades to 0": (
+        "[settings]\nsigma = 1e-400\n",
+        2,
+        "settings.sigma",
+        "so small that a float loses its digits",
+    ),
+    "a subnormal number": ("[grids.g]\nL = [1.0, -1e-310]\n", 2, "grids.g.L", "so small"),
     "inf": ("[settings.dials]\nspectrum = inf\n", 2, "settings.dials.spectrum", "fin"),
     "zip of unequal lengths": (
         '[grids.g]\nkind = "zip"\nb = [1, 2, 3]\nI = [1, 2]\n',

@@ -51,6 +51,17 @@ def test_probes_are_short_whatever_the_cells_are() -> None:
     assert time.perf_counter() - began < 60
 
 
+def test_a_probe_of_one_endless_round_is_a_shorter_one() -> None:
+    """Mutant: a round of 1e9 steps was run whole, and --dry-run took an hour."""
+    long = TEXT.replace("T = 6000", "T = 8").replace("nu = 0.5", "b = 2\nI = 1000000000")
+    cells = [point.cell for point in points(small(long), Machine("array", "numpy"))]
+    assert {cell.T for cell in cells} == {10**9}
+    for cell in cells:
+        probe = module._short(cell)
+        assert probe.T == probe.I
+        assert weight(probe) < 3 * module.PROBE_SECONDS
+
+
 def test_a_cell_that_cannot_be_measured_is_forecast_by_the_model() -> None:
     text = """
     [settings]

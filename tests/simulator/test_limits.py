@@ -1,0 +1,75 @@
+"""What is refused or said before a run, and from where on a run counts as diverged."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stemtheory import UsageError, load_problem, simulate
+from stemtheory.cli.app import main
+from stemtheory.moments import moments
+from stemtheory.simulator import DIVERGED, Run, limits
+
+QUIET: dict[str, Any] = {"T": 4, "I": 1, "b": 1, "schedule": "constant"}
+STILL = {"eta": 1e-6, "a": 1}
+FAR, NEAR = 1e79, 1e49  # starts at which ||grad f||^2 is about 1e157 and 1e97
+
+
+@pytest.mark.parametrize("engine", ["array", "fused"])
+@pytest.mark.parametrize(("x1", "status"), [(FAR, "diverged"), (NEAR, "ok")])
+def test_finite_but_beyond_the_limit_is_diverged(engine: str, x1: float, status: str) -> None:
+    """Mutant: whatever is finite is ok, and the squares in its standard error overflow."""
+    problem = load_problem("quadratic", K=2, dim=2, sigma=0.0)
+    trace = simulate(
+        problem, "stem", x1=x1, engine=engine, replicates=2, schedule_options=STILL, **QUIET
+    )
+    assert trace.circumstances.engine == engine
+    assert trace.status == status
+    if status == "ok":
+        assert trace.mean_grad_sq is not None
+        assert 1e96 < trace.mean_grad_sq < DIVERGED
+    else:
+        assert trace.mean_grad_sq is None
+        assert trace.diverged_at.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("x1", "status"), [(FAR, "diverged"), (NEAR, "ok")])
+def test_exact_moments_diverge_at_the_same_limit(x1: float, status: str) -> None:
+    problem = load_problem("quadratic", K=2, dim=2, sigma=0.0, zeta=0.0)
+    found = moments(problem, "stem", x1=x1, schedule_options=STILL, **QUIET)
+    assert math.isfinite(found.mean_grad_sq)
+    assert found.status == status
+
+
+def test_what_a_run_holds_grows_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    def held(K: int = 1000, replicates: int = 8, recorded: int = 1) -> int:
+        run = Run.of("cosine", "stem", K=K, dim=2, T=64, replicates=replicates)
+        return limits.predicted_bytes(run, "array", recorded)
+
+    least = held()
+    assert least > 2000 * 270
+    assert held(K=2000) > 1.9 * least
+    assert held(replicates=1) < least < held(replicates=1000)
+    assert held(recorded=10**6) > 8 * 10**6 * limits.RECORD_BYTES
+    monkeypatch.setattr(limits, "machine_bytes", lambda: least - 1)
+    with pytest.raises(UsageError, match=r"the run would hold .* but this machine has"):
+        limits.refuse_the_huge(Run.of("cosine", "stem", K=1000, dim=2, T=64, replicates=8), "array")
+
+
+def test_a_large_record_is_said_before_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "cosine", "--T", "64", "--K", "2", "--dim", "2", "--replicates", "2"]
+    command += ["--record-every", "1", "--out", str(tmp_path / "x.npz")]
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(limits, "LARGE_BYTES", 1)
+    assert main(command) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("the run holds at least 4.6e+03 bytes, of ")
+    assert "2 replicates, 64 recorded iterations).\n" in said
+    assert main([*command, "--json"]) == 0
+    assert capsys.readouterr().err == ""
