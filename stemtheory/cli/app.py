@@ -204,7 +204,7 @@ def figure(
     store: o.Store = None,
     out: o.OutFolder = Path("out"),
     formats: o.Formats = None,
-    width: o.Width = "",
+    width: o.Width = None,
     json: o.Json = False,
 ) -> int:
     """Draw figures and write them with their captions."""

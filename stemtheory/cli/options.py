@@ -126,7 +126,7 @@ Store = Annotated[File, _output("--store FILE", "results of sweeps")]
 _FORMAT = "png, pdf, svg, with commas"
 Formats = Annotated[list[str] | None, _output("--format NAMES", _FORMAT, "png")]
 _WIDTH = "for print: column (3.3 in) or page (7 in)"
-Width = Annotated[str, _output("--width NAME", _WIDTH, "a screen's")]
+Width = Annotated[Text, _output("--width NAME", _WIDTH, "a screen's")]
 
 
 def given(**values: object) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def draw_figures(
     store: Path | None = None,
     out: Path = Path("out"),
     formats: Sequence[str] = ("png",),
-    width: str = "",
+    width: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
     """Return name, files, caption and panels in words of every figure, drawn into ``out``.
@@ -125,7 +125,7 @@ def draw_figures(
     """
     choice("mode", mode, MODES)
     formats = [choice("format", kind, FORMATS) for kind in several("formats", formats)]
-    if width:
+    if width is not None:
         choice("width", width, WIDTHS)
     entries = [figure_entry(name) for name in several("names", names)]
     store = None if store is None else file_path("store", store)
@@ -140,7 +140,7 @@ def draw_figures(
     drawn = []
     for i, entry in enumerate(entries):
         with part(i / len(entries), (i + 1) / len(entries)):
-            drawn.append(_draw_one(entry, mode, store, folder, formats, width, progress))
+            drawn.append(_draw_one(entry, mode, store, folder, formats, width or "", progress))
     return drawn
 
 

@@ -89,6 +89,8 @@ def _add_arrays(thing: Any, digest: Any, seen: set[int]) -> None:
 
 def own_source(name: str) -> Path | None:
     """Return the file of a module that is a user's own, None for every other."""
+    if name.partition(".")[0] == __name__.partition(".")[0]:
+        return None  # a catalogue of the checkout lies outside of the package's folder
     module = sys.modules.get(name)
     try:
         file = _file_of(module) if module is not None else _origin(name)

@@ -72,12 +72,13 @@ def refuse_the_huge(run: Run, engine: str, recorded: int = 1) -> None:
 
 
 def large(run: Run, recorded: int) -> str | None:
-    """Return a sentence on what a run will hold, None where that is little."""
+    """Return a sentence on what a run will hold, None where that is little, or more than can be."""
     held = predicted_bytes(run, "fused", recorded)  # the lighter engine: it is at least so much
-    if held < LARGE_BYTES:
+    there = machine_bytes()
+    if not LARGE_BYTES <= held <= there:
         return None
     return (
-        f"the run holds at least {held:.1e} bytes, of {machine_bytes():.1e} that this machine has"
+        f"the run holds at least {held:.1e} bytes, of {there:.1e} that this machine has"
         f" (K = {run.problem.K}, dim = {run.problem.dim}, {run.replicates} replicates, {recorded}"
         " recorded iterations)."
     )

@@ -38,6 +38,7 @@ CHEAP: dict[str, tuple[str, ...]] = {
 DEAR: dict[str, tuple[str, ...]] = {
     "run": ("run", "geman_mcclure", "stem", *SMALL),
     "check": ("check", "cosine", "--K", "2", "--dim", "2", "--quick"),
+    "constants": ("constants", "cosine", "--K", "2", "--dim", "2", "--T", "8"),
     "advise": ("advise", "--epsilon", "0.5"),
     "advise on a problem": (
         *("advise", "--epsilon", "0.2", "--problem", "cosine", "--dim", "2"),

@@ -14,7 +14,7 @@ import pytest
 
 from stemtheory.experiment.design.cells import Cell
 from stemtheory.experiment.execute.work import run_cell, run_cells
-from stemtheory.runtime import code_of, data_of
+from stemtheory.runtime import code_of, data_of, own_source
 from stemtheory.simulator import Run
 from tests.helpers.sources import ROOT
 
@@ -116,3 +116,10 @@ def test_a_worker_of_another_version_computes_nothing() -> None:
     (found,) = run_cells([faulty()], "0.0.1")
     assert found.status == "failed"
     assert "use one version" in found.reason
+
+
+def test_a_catalogue_of_the_checkout_is_no_users_own() -> None:
+    import stemtheory.problems.cosine  # noqa: F401 - a link to a folder beside the package
+
+    assert own_source("stemtheory.problems.cosine") is None
+    assert own_source("stemtheory.runtime.fingerprints") is None

@@ -71,10 +71,18 @@ def estimate_constants(
         )
     own = getattr(problem, "start", None)
     start = own() if x1 is None and own else start_of(1.0 if x1 is None else x1, problem.dim)
-    declared = problem.constants(np.broadcast_to(np.asarray(start, float), (problem.dim,)))
+    with np.errstate(all="ignore"):  # the gap of a start far away, which nothing here looks at
+        declared = problem.constants(np.broadcast_to(np.asarray(start, float), (problem.dim,)))
     estimated = bool(getattr(problem, "estimated", False))
     points = list(_points(problem, T, start, seed, declared.L))
-    found = dict(zip(("L", "sigma", "zeta"), _largest(problem, points, seed), strict=True))
+    with np.errstate(all="ignore"):  # squares beyond the floats are told as such
+        largest = list(_largest(problem, points, seed))
+    if math.inf in [value for value, _ in largest]:
+        raise UsageError(
+            "what the run meets leaves the range of floats when it is squared: give L, sigma and"
+            " zeta nearer to 1."
+        )
+    found = dict(zip(("L", "sigma", "zeta"), largest, strict=True))
     constants: dict[str, dict[str, Any]] = {}
     for name, (value, at) in found.items():
         stated, exact = getattr(declared, name), declared.exact.get(name, False)
