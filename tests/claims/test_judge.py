@@ -33,6 +33,13 @@ def test_exact_kinds(kind: Kind) -> None:
     assert verdict(kind, 1e-18, 0.0, floor=1e-17)[0] == Verdict.HOLDS
 
 
+def test_the_worst_place_is_told_with_both_of_its_own_sides() -> None:
+    claim = Claim("X", "eq: Step-Size", "pathwise", "s", "f", compare=lambda subject: subject)
+    sides = Comparison(np.array([1.0, 3.0, 5.0]), np.array([8.0, 4.0, 7.0]), t=np.array([2, 3, 4]))
+    (cell,) = judge(claim, sides, "literal")
+    assert cell.worst == {"t": 3, "left": 3.0, "right": 4.0}
+
+
 @pytest.mark.parametrize("kind", ["arithmetic", "pathwise", "conditional", "expectation", "rate"])
 @pytest.mark.parametrize("sides", [(np.nan, 1.0), (1.0, np.nan), (np.nan, np.nan), (np.inf, 1.0)])
 def test_nan_never_passes(kind: Kind, sides: tuple[float, float]) -> None:

@@ -258,3 +258,20 @@ def test_at_one_local_step_the_printed_inequality_is_offered() -> None:
 def test_bad_options(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--epsilon", "0.05", *words]) == 2
     assert text in capsys.readouterr().err
+
+
+def test_neighbours_are_what_their_names_say_and_none_is_below_one() -> None:
+    found = advise(1e-4, K=4, round_cost=100.0)
+    b, I = found["choice"]["b"], found["choice"]["I"]
+    assert (b > 1, I > 1, b != I) == (True, True, True)
+    at = {near["change"]: (near["b"], near["I"]) for near in found["neighbours"]}
+    assert at == {"b/2": (b // 2, I), "2b": (2 * b, I), "I/2": (b, I // 2), "2I": (b, 2 * I)}
+    stem = next(
+        offer for offer in (found["choice"], *found["alternatives"]) if offer["algorithm"] == "stem"
+    )
+    assert found["sweet_spot"]["offered"] == stem["b"] * stem["I"]
+    single = advise(0.5, K=1)
+    assert all(near["b"] >= 1 and near["I"] >= 1 for near in single["neighbours"])
+    at = {near["change"] for near in single["neighbours"]}
+    assert single["choice"]["b"] > 1 or "b/2" not in at
+    assert single["choice"]["I"] > 1 or "I/2" not in at
