@@ -272,6 +272,6 @@ def test_neighbours_are_what_their_names_say_and_none_is_below_one() -> None:
     assert found["sweet_spot"]["offered"] == stem["b"] * stem["I"]
     single = advise(0.5, K=1)
     assert all(near["b"] >= 1 and near["I"] >= 1 for near in single["neighbours"])
-    at = {near["change"] for near in single["neighbours"]}
-    assert single["choice"]["b"] > 1 or "b/2" not in at
-    assert single["choice"]["I"] > 1 or "I/2" not in at
+    named = {near["change"] for near in single["neighbours"]}
+    assert single["choice"]["b"] > 1 or "b/2" not in named
+    assert single["choice"]["I"] > 1 or "I/2" not in named
