@@ -148,7 +148,9 @@ def refuse_beside(context: typer.Context, useful: Collection[str], why: str) -> 
     for parameter in context.command.params:
         name = parameter.name or ""
         source = context.get_parameter_source(name)
-        if name not in useful and source is not None and source.name == "COMMANDLINE":
+        # typer 0.26 calls a list of names that is empty given
+        empty = not context.params.get(name)
+        if name not in useful and not empty and source and source.name == "COMMANDLINE":
             shown = parameter.opts[0] if parameter.param_type_name == "option" else "a name"
             raise UsageError(f"{shown} was given, but {why}.")
 
