@@ -81,9 +81,14 @@ def worst(claim: Claim, subject: Any) -> Found | None:
     assert claim.compare is not None
     if any(not premise.ok for premise in claim.premises(subject)):
         return None
+    return worst_of(claim, claim.compare(opened(claim, subject)), subject)
+
+
+def worst_of(claim: Claim, c: Comparison, subject: Any) -> Found | None:
+    """Return the worst instance of a comparison on a subject that meets every premise, or None."""
     if claim.kind in ("pathwise", "conditional"):
-        return _of_a_run(claim.compare(opened(claim, subject)), subject)
-    return _judged(claim, claim.compare(subject), subject)
+        return _of_a_run(c, subject)
+    return _judged(claim, c, subject)
 
 
 def _of_a_run(c: Comparison, case: Case) -> Found | None:

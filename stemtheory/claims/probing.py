@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import Case, Claim
-from stemtheory.claims.casefiles import Found, averaged, worst, write
+from stemtheory.claims.base import Case, Claim, Comparison
+from stemtheory.claims.casefiles import Found, averaged, worst_of, write
 from stemtheory.claims.checking import opened, subjects
 from stemtheory.claims.judge import RELATIVE, instances
 from stemtheory.claims.ledger import one, reference
@@ -121,13 +121,14 @@ def probe(
     claim = one(name)
     chosen = choice("sync", claim.readings[0] if reading is None else reading, claim.readings)
     case = changed(_start(claim, chosen), changes or {}, options or {})
-    found = worst(claim, case)
+    if unmet := ", ".join(p.name for p in claim.premises(case) if not p.ok):
+        raise _silent(claim, f"its premise is not met ({unmet})")
+    assert claim.compare is not None
+    comparison = claim.compare(opened(claim, case))
+    found = worst_of(claim, comparison, case)
     if found is None:
-        raise UsageError(
-            f"claim {claim.id} says nothing on this case: {_why_silent(claim, case)}; change the"
-            " case."
-        )
-    return _sides(reference(name), claim, case, found)
+        raise _silent(claim, _why_silent(comparison, case))
+    return _sides(reference(name), claim, comparison, found)
 
 
 def save(found: Probe, folder: FilePath) -> FilePath:
@@ -163,21 +164,21 @@ def _start(claim: Claim, reading: str) -> Case:
     return next((c for c in cases if c.K > 1 and c.I > 1 and dict(c.dials).get("sigma")), cases[0])
 
 
-def _why_silent(claim: Claim, case: Case) -> str:
-    """Return why a claim has no worst instance on a case."""
-    if unmet := ", ".join(p.name for p in claim.premises(case) if not p.ok):
-        return f"its premise is not met ({unmet})"
-    assert claim.compare is not None
-    left, right, _, t, _ = averaged(claim.compare(opened(claim, case)), case.replicates)
+def _silent(claim: Claim, why: str) -> UsageError:
+    return UsageError(f"claim {claim.id} says nothing on this case: {why}; change the case.")
+
+
+def _why_silent(comparison: Comparison, case: Case) -> str:
+    """Return why a comparison has no worst instance."""
+    left, right, _, t, _ = averaged(comparison, case.replicates)
     lost = np.flatnonzero(np.isnan(left) | np.isnan(right))
     if len(lost):
         return f"a side is not a number, first at t = {t[lost[0]]}, and a gradient may be none"
     return "both sides are below rounding"
 
 
-def _sides(name: str, claim: Claim, case: Case, found: Found) -> Probe:
-    assert claim.compare is not None
-    comparison = claim.compare(opened(claim, case))
+def _sides(name: str, claim: Claim, comparison: Comparison, found: Found) -> Probe:
+    case = found.subject
     if claim.kind == "expectation":
         every = instances(claim, comparison)
         left, right, t, where = every.left, every.right, every.t, every.where

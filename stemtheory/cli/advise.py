@@ -12,6 +12,7 @@ from stemtheory.cli import console, units
 from stemtheory.cli import options as o
 from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import waiting
+from stemtheory.oracles import USUAL
 from stemtheory.runtime import UsageError, real, whole
 
 _PROBLEM = "also run every offer on it: a name, or package.module:NAME of your own"
@@ -90,17 +91,16 @@ def advise(
             )
         costs = {"sample_cost": link.sample_time, "round_cost": link.vector_time}
     dials = o.given(noise=noise, heterogeneity=heterogeneity)
-    workers = whole("K", "4" if K is None else K)
     if problem is None:
         why = "it is about a problem to run on: give --problem as well"
         o.refuse_beside(context, _OF_BOUNDS, why)
-        asked = {"K": workers, **constants, **o.given(gap=gap)}
+        asked = {"K": whole("K", USUAL.K if K is None else K), **constants, **o.given(gap=gap)}
         _refuse_the_far(epsilon=epsilon, **asked)
         document = advised(epsilon, **asked, **costs)
     else:
         if gap is not None:
             raise UsageError("--gap was given, but a problem has its own: leave --gap out.")
-        made = o.problem(problem, workers, dim, set_, constants | dials)
+        made = o.problem(problem, K, dim, set_, constants | dials)
         start = o.start_point(x1)
         farthest = max(start if isinstance(start, list) else [start], key=abs)
         _refuse_the_far(epsilon=epsilon, x1=farthest, **constants)

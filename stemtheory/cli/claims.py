@@ -193,7 +193,7 @@ def _of_a_problem(
 ) -> tuple[dict[str, Any], list[ContractRow]]:
     from stemtheory.claims import check_problem
 
-    made = o.problem(name, whole("K", sizes.get("K", 4)), sizes.get("dim"), pairs, named)
+    made = o.problem(name, sizes.get("K"), sizes.get("dim"), pairs, named)
     rows = check_problem(made, quick=sizes.get("quick", False), seed=seed)
     return {"problem": name, "K": made.K, "dim": made.dim}, rows
 

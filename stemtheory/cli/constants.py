@@ -11,8 +11,6 @@ from stemtheory.cli import options as o
 from stemtheory.cli.display import Document
 from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import waiting
-from stemtheory.oracles import USUAL
-from stemtheory.runtime import whole
 
 T = Annotated[str, o.option(None, "--T --steps INT", "iterations of FedAvg", True)]
 _START = "first iterate: one number, or dim of them with commas"
@@ -46,7 +44,7 @@ def constants(
     from stemtheory.claims import estimate_constants
 
     named = o.given(L=L, sigma=sigma, zeta=zeta, noise=noise, heterogeneity=heterogeneity)
-    made = o.problem(name, whole("K", USUAL.K if K is None else K), dim, set_, named)
+    made = o.problem(name, K, dim, set_, named)
     with waiting() as told:
         told("estimating constants")
         start = None if x1 is None else o.start_point(x1)

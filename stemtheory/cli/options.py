@@ -259,7 +259,7 @@ def case_settings(
 
 
 def problem(
-    name: str, K: int, dim: str | None, pairs: list[str] | None, taken: dict[str, Any]
+    name: str, K: str | None, dim: str | None, pairs: list[str] | None, taken: dict[str, Any]
 ) -> Problem:
     """Return the problem that a command is about, where nothing is run: it has dials alone.
 
@@ -273,7 +273,7 @@ def problem(
     stray += [f"algorithm.{key}" for key in groups.algorithm]
     if stray:
         raise UsageError(f"{stray[0]} is for the command run alone: leave it out.")
-    return load_problem(name, K=K, **given(dim=dim), **groups.dials)
+    return load_problem(name, **given(K=K, dim=dim), **groups.dials)
 
 
 def _value(text: str) -> bool | float | str:

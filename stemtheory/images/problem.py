@@ -29,11 +29,10 @@ from stemtheory.oracles import Constants, ProblemEntry, Witness, refuse_unknown
 from stemtheory.runtime import (
     Backend,
     Floats,
+    Portable,
     UsageError,
     generator,
     real,
-    restore,
-    state_of,
     whole,
 )
 
@@ -51,7 +50,7 @@ class Gathered(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ImageProblem:
+class ImageProblem(Portable):
     """A network, the workers' images and labels [K, n, ...], and the weight of the regulariser.
 
     Pixels stay whole numbers; the network sees (pixel - centre) * scale.
@@ -70,14 +69,6 @@ class ImageProblem:
     note: str = ""
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
     xp: Any = field(default=np, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the fields; no pickle takes a module."""
-        return state_of(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the fields."""
-        restore(self, state)
 
     separable = False
     noisy = True

@@ -46,7 +46,7 @@ from stemtheory.oracles.own_data import RowLoss, refuse_without
 from stemtheory.oracles.problem import Constants, ProblemEntry, Witness
 from stemtheory.oracles.row_problem import RowSum
 from stemtheory.oracles.usual import MOST_NUMBERS, USUAL
-from stemtheory.runtime import Backend, Floats, UsageError, choice, real, restore, state_of, whole
+from stemtheory.runtime import Backend, Floats, Portable, UsageError, choice, real, whole
 
 SAMPLINGS = ("gaussian", "minibatch")
 STEP = 2e-5  # distance of the two points of the witness of L, in units of the smallest length
@@ -106,7 +106,7 @@ class Model(ProblemEntry):
 
 
 @dataclass(frozen=True)
-class FiniteSum:
+class FiniteSum(Portable):
     """A finite sum scaled to its targets: f(x) = s F(r x), plus the workers' pushes."""
 
     model: Model
@@ -122,14 +122,6 @@ class FiniteSum:
     push: Push | None
     found: tuple[Witness, ...] = ()
     xp: Any = field(default=np, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the fields; no pickle takes a module."""
-        return state_of(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the fields."""
-        restore(self, state)
 
     separable = False
 

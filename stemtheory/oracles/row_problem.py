@@ -26,7 +26,7 @@ import numpy as np
 from stemtheory.oracles.problem import Constants, Witness
 from stemtheory.oracles.regulariser import DIP, PENALTY_BEND, penalty, penalty_slope
 from stemtheory.oracles.row_constants import Slopes, distance, noise, parts, smoothness
-from stemtheory.runtime import Backend, Floats, UsageError, restore, state_of
+from stemtheory.runtime import Backend, Floats, Portable, UsageError
 
 FAR = 1e4  # margins this large switch a loss off, so that only the regulariser curves
 LEAST_BEND = 1e-9  # of L: what rounding leaves of a difference of gradients may be as large
@@ -54,7 +54,7 @@ class Summand(Protocol):
 
 
 @dataclass(frozen=True)
-class RowSum:
+class RowSum(Portable):
     """The sum: rows [N, dim] and offsets [N], one worker's after another's, ``counts`` of each."""
 
     model: Summand
@@ -67,14 +67,6 @@ class RowSum:
     declared: Constants
     found: tuple[Witness, ...] = ()
     xp: Any = field(default=np, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the fields; no pickle takes a module."""
-        return state_of(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the fields."""
-        restore(self, state)
 
     separable = False
     whole_batches = True  # a minibatch lists rows: it cannot be averaged with another

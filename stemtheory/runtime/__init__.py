@@ -10,7 +10,7 @@ from stemtheory.runtime.backend import (
     unavailable,
 )
 from stemtheory.runtime.blas import BLAS_THREADS, one_blas_thread
-from stemtheory.runtime.copies import by_name, refuse_unpicklable, restore, state_of
+from stemtheory.runtime.copies import Portable, by_name, refuse_unpicklable
 from stemtheory.runtime.errors import (
     UsageError,
     callback,

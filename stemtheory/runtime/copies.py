@@ -63,14 +63,16 @@ def refuse_unpicklable(thing: object) -> None:
         ) from error
 
 
-def state_of(thing: object) -> dict[str, Any]:
-    """Return the fields of an object whose ``xp`` is a module, which is written as its name."""
-    return {
-        name: value.__name__ if isinstance(value, ModuleType) else value
-        for name, value in vars(thing).items()
-    }
+class Portable:
+    """What is pickled and copied by its fields; ``xp``, a module, is written as its name."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields; no pickle takes a module."""
+        return {
+            name: value.__name__ if isinstance(value, ModuleType) else value
+            for name, value in vars(self).items()
+        }
 
-def restore(thing: object, state: dict[str, Any]) -> None:
-    """Give an object the fields that ``state_of`` returned, ``xp`` among them."""
-    vars(thing).update(state | {"xp": importlib.import_module(state["xp"])})
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the fields."""
+        vars(self).update(state | {"xp": importlib.import_module(state["xp"])})

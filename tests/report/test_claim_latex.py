@@ -95,3 +95,4 @@ def test_it_compiles(tmp_path: Path) -> None:
     program = shutil.which("pdflatex") or "tectonic"
     flags = ["-interaction=nonstopmode", "-halt-on-error"] if "pdflatex" in program else []
     subprocess.run([program, *flags, "a.tex"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "a.pdf").stat().st_size > 0
