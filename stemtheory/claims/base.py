@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stemtheory.bounds import Premise
+from stemtheory.claims.language.expression import Line
 from stemtheory.claims.numbers import PRINTED
 from stemtheory.runtime import Floats, UsageError, Verdict, whole
 from stemtheory.simulator import Run
@@ -236,6 +237,7 @@ class Claim:
     reason: str = ""
     repair: str = ""
     section: str = ""
+    line: Line | None = None
 
     @property
     def number(self) -> str:

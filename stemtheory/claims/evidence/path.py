@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -112,23 +111,6 @@ class Path(Recorded):
             noise = self.noise_change[t].sum(axis=-1) / self.batch[t]
             found[t] = square(m).sum(axis=-1) + (1 - 1 / K) * noise
         return found
-
-    def base(self, t: Any) -> Any:
-        """Return tbar_{s-1}, the start of the round that contains t: [tbar_{s-1}, tbar_s - 1]."""
-        I = self.case.I
-        return (np.asarray(t) - 1) // I * I + 1
-
-    def where(self, t: Any, at: str) -> Any:
-        """Return 'sync' or 'off-sync' for each t.
-
-        ``at`` says which step touches a synchronisation: ``end`` (t + 1 = tbar_s: x and d are
-        averaged in this step) or ``start`` (t = tbar_s, s >= 1: the step after) or ``either``.
-        """
-        t, I = np.asarray(t), self.case.I
-        end = t % I == 0
-        start = (t % I == 1 % I) & (t > I)
-        hit = {"end": end, "start": start, "either": end | start}[at] & (I > 1)
-        return np.where(hit, "sync", "off-sync")
 
 
 @lru_cache(maxsize=512)

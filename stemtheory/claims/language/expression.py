@@ -1,0 +1,317 @@
+"""What a line of a proof is made of: numbers, letters, sums, powers, norms, expectations.
+
+An expression is a tree of frozen values, built by Python's own operators so that it reads like the
+paper's line. It computes nothing: evaluation, printing, algebra, units and mutants each walk it.
+Numbers are exact; ``1/(8*K)`` is one, and a printed decimal or fraction is written as text,
+``Q("0.0455")`` or ``Q("33/256")``, because its last printed place matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal, TypeVar, dataclass_transform
+
+Sign = Literal["<=", "="]
+Kind = TypeVar("Kind")
+PLACES = ("at", "index", "first", "last")
+
+
+class Expr:
+    """A node of a tree; a vector where ``is_vector`` says so."""
+
+    def __add__(self, other: Any) -> Expr:
+        return Sum(_flat(Sum, self, expr(other)))
+
+    def __radd__(self, other: Any) -> Expr:
+        return expr(other) + self
+
+    def __sub__(self, other: Any) -> Expr:
+        return self + -expr(other)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return expr(other) + -self
+
+    def __neg__(self) -> Expr:
+        if isinstance(self, Number):
+            return Number(-self.value, self.printed and f"-{self.printed}")
+        return Product(_flat(Product, Number(Fraction(-1)), self))
+
+    def __mul__(self, other: Any) -> Expr:
+        return Product(_flat(Product, self, expr(other)))
+
+    def __rmul__(self, other: Any) -> Expr:
+        return expr(other) * self
+
+    def __truediv__(self, other: Any) -> Expr:
+        return Product(_flat(Product, self, Power(expr(other), Number(Fraction(-1)))))
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return expr(other) / self
+
+    def __pow__(self, exponent: Any) -> Expr:
+        return Power(self, expr(exponent))
+
+    def __le__(self, other: Any) -> Line:
+        return Line((Step(self, "<=", expr(other)),))
+
+    def __ge__(self, other: Any) -> Line:
+        return Line((Step(expr(other), "<=", self, turned=True),))
+
+    @cached_property
+    def parts(self) -> dict[str, Any]:
+        """The fields that hold expressions; where a letter or a sum stands is no part of it."""
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in PLACES}  # type: ignore[arg-type]
+        return {n: p for n, p in found.items() if isinstance(p, Expr) or _expressions(p)}
+
+    def children(self) -> Iterator[Expr]:
+        """Yield the parts one by one."""
+        for part in self.parts.values():
+            yield from part if isinstance(part, tuple) else (part,)
+
+    def rebuilt(self, change: Callable[[Expr], Expr]) -> Expr:
+        """Return the node with every part changed."""
+        new = {
+            name: tuple(map(change, part)) if isinstance(part, tuple) else change(part)
+            for name, part in self.parts.items()
+        }
+        return replace(self, **new) if new else self  # type: ignore[type-var]
+
+    @cached_property
+    def is_vector(self) -> bool:
+        """Whether its value has coordinates."""
+        return any(child.is_vector for child in self.children())
+
+    def walk(self) -> Iterator[Expr]:
+        """Yield the node and everything below it."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+
+@dataclass_transform(frozen_default=True)
+def node(kind: type[Kind]) -> type[Kind]:
+    """Make a class a frozen value whose hash is computed once: trees are looked up all the time."""
+    made = dataclass(frozen=True)(kind)
+    computed = made.__hash__
+
+    def kept(self: Any) -> int:
+        found = vars(self).get("_hash")
+        if found is None:
+            found = vars(self)["_hash"] = computed(self)
+        return int(found)
+
+    made.__hash__ = kept  # type: ignore[method-assign]
+    return made
+
+
+@node
+class Number(Expr):
+    """An exact number; ``printed`` is what the paper prints, if that is not the plain fraction."""
+
+    value: Fraction
+    printed: str = ""
+
+
+@node
+class Index(Expr):
+    """A time or a worker: ``t + 1`` is Index("t", 1); Index("", 1) is the number 1."""
+
+    name: str
+    shift: int = 0
+
+    def __add__(self, other: Any) -> Expr:
+        return (
+            replace(self, shift=self.shift + other)
+            if type(other) is int
+            else super().__add__(other)
+        )
+
+    def __sub__(self, other: Any) -> Expr:
+        return self + -other if type(other) is int else super().__sub__(other)
+
+
+@node
+class Symbol(Expr):
+    """A letter of the vocabulary at its indices."""
+
+    name: str
+    at: tuple[Index, ...] = ()
+    vector: bool = False
+
+    @cached_property
+    def is_vector(self) -> bool:
+        """As the vocabulary says."""
+        return self.vector
+
+
+@node
+class Sum(Expr):
+    """terms[0] + terms[1] + ..."""
+
+    terms: tuple[Expr, ...]
+
+
+@node
+class Product(Expr):
+    """factors[0] factors[1] ..., of which at most one is a vector."""
+
+    factors: tuple[Expr, ...]
+
+
+@node
+class Power(Expr):
+    """base^exponent; a quotient is a power -1."""
+
+    base: Expr
+    exponent: Expr
+
+
+@node
+class Call(Expr):
+    """A function of numbers: max, min, log, exp, floor, ceil."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+
+
+@node
+class At(Expr):
+    """The loss or a gradient at a point: ``f``, ``grad`` (of f), ``grad_k`` (of worker k)."""
+
+    function: str
+    point: Expr
+    worker: str = ""
+
+    @cached_property
+    def is_vector(self) -> bool:
+        """Gradients are vectors, losses are not."""
+        return self.function != "f"
+
+
+@node
+class Inner(Expr):
+    """<left, right>; a squared norm where both are the same."""
+
+    left: Expr
+    right: Expr
+
+    @cached_property
+    def is_vector(self) -> bool:
+        """Never."""
+        return False
+
+
+@node
+class Over(Expr):
+    """``sum``, ``mean`` or ``max`` of the body over an index from ``first`` to ``last``.
+
+    A worker's index has no ends: it runs over all of them.
+    """
+
+    kind: str
+    index: Index
+    body: Expr
+    first: Index | None = None
+    last: Index | None = None
+
+
+@node
+class Expected(Expr):
+    """E[body], given the past that the claim names."""
+
+    body: Expr
+
+
+@node
+class Rise(Expr):
+    """E[body at last + 1 minus body at first]: the sum of the steps' conditional expectations."""
+
+    body: Expr
+    index: Index
+    first: Index
+    last: Index
+
+
+@node
+class Young(Expr):
+    """(1 + beta) one + (1 + 1/beta) other for some beta > 0: at the best it is the tested bound."""
+
+    one: Expr
+    other: Expr
+
+
+@node
+class Either(Expr):
+    """``there`` at the steps that ``place`` names (such as the jump), ``elsewhere`` at others."""
+
+    place: str
+    there: Expr
+    elsewhere: Expr
+
+
+@dataclass(frozen=True)
+class Step:
+    """One comparison; ``turned`` if the paper writes the larger side first."""
+
+    left: Expr
+    sign: Sign
+    right: Expr
+    turned: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the paper: one comparison, a chain of them, or several side by side."""
+
+    steps: tuple[Step, ...]
+
+    def __and__(self, other: Line) -> Line:
+        return Line(self.steps + other.steps)
+
+
+def expr(value: Any) -> Expr:
+    """Return an integer or a fraction as a number; an expression is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        For a float: what the paper prints is decimal or a fraction.
+    """
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, int | Fraction) and not isinstance(value, bool):
+        return Number(Fraction(value))
+    raise ValueError(f"{value!r} is no number of a line: write an integer, or Q('{value}').")
+
+
+def Q(printed: str) -> Number:
+    """Return the number that the paper prints so, a decimal or a fraction."""
+    return Number(Fraction(printed), printed)
+
+
+def equal(left: Any, right: Any) -> Line:
+    """Return left = right."""
+    return Line((Step(expr(left), "=", expr(right)),))
+
+
+def chain(*sides: Any) -> Line:
+    """Return sides[0] <= sides[1] <= ..."""
+    parts = [expr(side) for side in sides]
+    return Line(tuple(Step(a, "<=", b) for a, b in pairwise(parts)))
+
+
+def _flat(kind: type[Sum | Product], *parts: Expr) -> tuple[Expr, ...]:
+    """Return the parts with sums in a sum, or products in a product, opened."""
+    found: list[Expr] = []
+    for part in parts:
+        opened = tuple(part.children()) if type(part) is kind else (part,)
+        found += opened
+    return tuple(found)
+
+
+def _expressions(part: object) -> bool:
+    return isinstance(part, tuple) and bool(part) and isinstance(part[0], Expr)

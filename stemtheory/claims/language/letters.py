@@ -1,0 +1,218 @@
+"""The vocabulary: every letter of a line with its sign in print, its units and what is known of it.
+
+Scaling x by s and f by r scales L by r/s^2, sigma and zeta by r/s, and eta by s^2/r; the units of a
+letter are these two powers. A letter that is never negative, or never below one, says so: mutants
+are ordered by it.
+
+Paper: Algorithm (Algo_DR-STORM_batch), Section (Sec: Prelims); docs/repaired-theorem.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from stemtheory.claims.language.expression import (
+    At,
+    Call,
+    Either,
+    Expected,
+    Expr,
+    Index,
+    Inner,
+    Over,
+    Power,
+    Rise,
+    Symbol,
+    Young,
+    expr,
+)
+
+Units = tuple[Fraction, Fraction]  # the powers of s and of r
+Range = Literal["any", "nonnegative", "from one", "to one"]
+NUMBER: Units = (Fraction(0), Fraction(0))
+GRADIENT: Units = (Fraction(-1), Fraction(1))
+
+
+@dataclass(frozen=True)
+class Letter:
+    """One letter: ``indices`` says what it stands at, ``t`` for a time and ``k`` for a worker."""
+
+    name: str
+    latex: str
+    units: Units
+    indices: str = ""
+    range: Range = "nonnegative"
+    vector: bool = False
+    lag: int = 0  # by how much the printed time is behind
+
+    def __getitem__(self, at: Any) -> Symbol:
+        given = at if isinstance(at, tuple) else (at,)
+        if len(given) != len(self.indices):
+            raise ValueError(
+                f"{self.name} stands at {len(given)} indices, but has {len(self.indices)}"
+                f" ({', '.join(self.indices) or 'none'})."
+            )
+        places = tuple(Index("", i) if type(i) is int else i for i in given)
+        return Symbol(self.name, places, self.vector)
+
+
+LETTERS: dict[str, Letter] = {}
+
+
+def letter(
+    name: str, latex: str, units: tuple[Any, Any] = NUMBER, indices: str = "", **more: Any
+) -> Letter:
+    """Add a letter to the vocabulary.
+
+    Raises
+    ------
+    ValueError
+        If there is one of the name already.
+    """
+    if name in LETTERS:
+        raise ValueError(f"letter {name} is already in the vocabulary.")
+    power = (Fraction(units[0]), Fraction(units[1]))
+    LETTERS[name] = Letter(name, latex, power, indices, **more)
+    return LETTERS[name]
+
+
+def constant(name: str, latex: str, units: tuple[Any, Any] = NUMBER, **more: Any) -> Symbol:
+    """Add a letter without indices; return it as an expression."""
+    return letter(name, latex, units, **more)[()]
+
+
+def vector(
+    name: str, latex: str, units: tuple[Any, Any], indices: str = "t", lag: int = 0
+) -> Letter:
+    """Add a vector that stands at times, and at workers where ``indices`` is tk."""
+    return letter(name, latex, units, indices, range="any", vector=True, lag=lag)
+
+
+# Times and workers. ``start`` is the paper's tbar_{s-1}, the start of the round that holds t.
+t, l, k, j = Index("t"), Index("l"), Index("k"), Index("j")
+T, start = Index("T"), Index("start")
+
+# Sizes and constants.
+K, I, b, B, m = (constant(name, name, range="from one") for name in ("K", "I", "b", "B", "m"))
+L = constant("L", "L", (-2, 1))
+sigma, zeta = constant("sigma", r"\sigma", GRADIENT), constant("zeta", r"\zeta", GRADIENT)
+nu = constant("nu", r"\nu", range="to one")
+gap = constant("gap", r"(f(\bar x_1) - f^*)", (0, 1))
+c = constant("c", "c", (-4, 2))
+kbar = constant("kbar", r"\bar\kappa", (Fraction(4, 3), Fraction(-1, 3)))
+# FedAvg's printed step sqrt(bK/T) has no units: it is read in a unit of the step, which is 1.
+unit_step = constant("unit_step", "", (2, -1))
+
+# Steps.
+eta = letter("eta", r"\eta", (2, -1), "t")
+a = letter("a", "a", NUMBER, "t", range="to one")
+w = letter("w", "w", (-2, 2), "t")
+step = constant("step", r"\eta", (2, -1))
+
+# Points and directions.
+x, xbar = vector("x", "x", (1, 0), "tk"), vector("xbar", r"\bar x", (1, 0))
+d, dbar = vector("d", "d", GRADIENT, "tk"), vector("dbar", r"\bar d", GRADIENT)
+ebar = vector("ebar", r"\bar e", GRADIENT)
+# The two points of the estimate d_t^(k): the paper calls them x_t^(k) and x_{t-1}^(k). Where an
+# own point is replaced by the mean, these are the points that the estimate was made at.
+fresh = vector("fresh", "x", (1, 0), "tk")
+stale = vector("stale", "x", (1, 0), "tk", lag=-1)
+
+# Closed forms: E||ebar_{t+1}||^2 given F_t without (1 - a_{t+1})^2 ||ebar_t||^2; E of the consensus
+# error of t + 1; the variance of one sample's bracket at t + 1.
+growth = letter("growth", r"\Gamma", (-2, 2), "t", range="any")
+next_drift = letter("next_drift", r"\Lambda", (-2, 2), "t")
+bracket_noise = letter("bracket_noise", r"\Xi", (-2, 2), "tk")
+
+
+def norm2(v: Expr) -> Expr:
+    """||v||^2."""
+    return Inner(v, v)
+
+
+def inner(u: Expr, v: Expr) -> Expr:
+    """<u, v>."""
+    return Inner(u, v)
+
+
+def sum_k(body: Expr) -> Expr:
+    """The sum over the workers k."""
+    return Over("sum", k, body)
+
+
+def mean_k(body: Expr) -> Expr:
+    """(1/K) times the sum over the workers k."""
+    return Over("mean", k, body)
+
+
+def sum_t(index: Index, first: Any, last: Any, body: Expr) -> Expr:
+    """The sum over times from ``first`` to ``last``, both included."""
+    ends = (Index("", end) if type(end) is int else end for end in (first, last))
+    return Over("sum", index, body, *ends)
+
+
+def E(body: Expr) -> Expr:
+    """E[body]."""
+    return Expected(body)
+
+
+def rise(body: Expr, index: Index, first: Index, last: Index) -> Expr:
+    """E[body at last + 1 minus body at first]; ``body`` is written at ``index``."""
+    return Rise(body, index, first, last)
+
+
+def young(one: Expr, other: Expr) -> Expr:
+    """(1 + beta) one + (1 + 1/beta) other."""
+    return Young(one, other)
+
+
+def at_jump(there: Expr, elsewhere: Expr) -> Expr:
+    """One side at the step whose estimate spans an averaging, another at every other step."""
+    return Either("jump", there, elsewhere)
+
+
+def f(point: Expr) -> Expr:
+    """f(point)."""
+    return At("f", point)
+
+
+def grad(point: Expr) -> Expr:
+    """The gradient of f."""
+    return At("grad", point)
+
+
+def grad_k(point: Expr, worker: Index = k) -> Expr:
+    """The gradient of f^(k)."""
+    return At("grad_k", point, worker.name)
+
+
+def noise_k(point: Expr, worker: Index = k) -> Expr:
+    """The noise of one sample's gradient of worker k at a point: its mean is zero."""
+    return At("noise_k", point, worker.name)
+
+
+def maximum(*values: Any) -> Expr:
+    """The largest."""
+    return Call("max", tuple(map(expr, values)))
+
+
+def minimum(*values: Any) -> Expr:
+    """The smallest."""
+    return Call("min", tuple(map(expr, values)))
+
+
+def log(value: Any) -> Expr:
+    """The natural logarithm."""
+    return Call("log", (expr(value),))
+
+
+def exp(value: Any) -> Expr:
+    """e to the value."""
+    return Call("exp", (expr(value),))
+
+
+def sqrt(value: Any) -> Expr:
+    """The square root."""
+    return Power(expr(value), expr(Fraction(1, 2)))

@@ -1,0 +1,266 @@
+r"""A line as LaTeX and as plain text: the only place that writes formulas of claims.
+
+The signs of letters are the vocabulary's; everything else follows from the tree. Quotients are
+fractions, sums over workers carry their index, E is printed around what it is of.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from stemtheory.claims.language.expression import (
+    At,
+    Call,
+    Either,
+    Expected,
+    Expr,
+    Index,
+    Inner,
+    Line,
+    Number,
+    Over,
+    Power,
+    Product,
+    Rise,
+    Sum,
+    Symbol,
+    Young,
+)
+
+ANCHORS = {"l": r"\ell", "start": r"\bar t_{s-1}", "end": r"\bar t_s"}
+SIGNS = {"<=": r"\leq", "=": "="}
+MINUS = Number(Fraction(-1))
+
+
+def latex(line: Line) -> str:
+    """Return a line in LaTeX's mathematics; a chain is written as one."""
+    shown, last = "", None
+    for step in line.steps:
+        left, right = (step.right, step.left) if step.turned else (step.left, step.right)
+        sign = r"\geq" if step.turned else SIGNS[step.sign]
+        if last is not None and last == left:
+            shown += f" {sign} {tex(right)}"
+        else:
+            shown += (r",\quad " if shown else "") + f"{tex(left)} {sign} {tex(right)}"
+        last = right
+    return shown
+
+
+def tex(node: Expr) -> str:
+    """Return one side in LaTeX's mathematics."""
+    match node:
+        case Number():
+            return _number(node)
+        case Index(name, shift):
+            return _index(name, shift)
+        case Symbol(name, at):
+            return _symbol(name, at)
+        case Sum(terms):
+            return _sum(terms)
+        case Product():
+            return _product(node)
+        case Power(base, exponent):
+            return _power(base, exponent)
+        case Call():
+            return _call(node)
+        case At():
+            return _at(node)
+        case Inner(left, right):
+            if left == right:
+                return rf"\|{tex(left)}\|^2"
+            return rf"\langle {tex(left)}, {tex(right)} \rangle"
+        case Over():
+            return _over(node)
+        case Expected(body):
+            return _expected(body)
+        case Rise(body, index, first, last):
+            ends = (_shifted(body, index, last + 1), _shifted(body, index, first))
+            return f"E[{tex(ends[0])} - {_wrapped(ends[1])}]"
+        case Young(one, other):
+            return rf"(1+\beta) {_wrapped(one)} + (1+\tfrac{{1}}{{\beta}}) {_wrapped(other)}"
+        case Either(place, there, elsewhere):
+            words = rf"\ \mathrm{{(at\ the\ {place}:\ }} {tex(there)}\mathrm{{)}}"
+            return f"{tex(elsewhere)}{words}"
+    raise TypeError(node)
+
+
+def text(node: Expr) -> str:
+    """Return one side as plain text, for messages and names of mutants."""
+    match node:
+        case Number(value, printed):
+            return printed or str(value)
+        case Index(name, shift):
+            return f"{name}{shift:+d}" if name and shift else name or str(shift)
+        case Symbol(name, at):
+            return f"{name}[{', '.join(map(text, at))}]" if at else name
+        case Sum(terms):
+            return "(" + " + ".join(map(text, terms)) + ")"
+        case Product(factors):
+            return " ".join(map(text, factors))
+        case Power(base, exponent):
+            return f"{text(base)}^{text(exponent)}"
+        case Call(function, arguments):
+            return f"{function}({', '.join(map(text, arguments))})"
+        case At(function, point, worker):
+            return f"{function}{f'_{worker}' if worker else ''}({text(point)})"
+        case Inner(left, right):
+            return f"||{text(left)}||^2" if left == right else f"<{text(left)}, {text(right)}>"
+        case Over(kind, index, body, first, last):
+            ends = f"={text(first)}..{text(last)}" if first is not None and last is not None else ""
+            return f"{kind}_{index.name}{ends} {text(body)}"
+        case Expected(body):
+            return f"E[{text(body)}]"
+        case Rise(body):
+            return f"rise of {text(body)}"
+        case Young(one, other):
+            return f"young({text(one)}, {text(other)})"
+        case Either(place, there, elsewhere):
+            return f"{{{text(there)} at the {place}, else {text(elsewhere)}}}"
+    raise TypeError(node)
+
+
+def _number(node: Number) -> str:
+    if node.printed and "/" not in node.printed:
+        return node.printed
+    top, bottom = (node.printed or str(node.value)).partition("/")[::2]
+    return rf"\tfrac{{{top}}}{{{bottom}}}" if bottom else top
+
+
+def _index(name: str, shift: int) -> str:
+    anchor = ANCHORS.get(name, name)
+    return f"{anchor}{shift:+d}" if anchor and shift else anchor or str(shift)
+
+
+def _symbol(name: str, at: tuple[Index, ...]) -> str:
+    from stemtheory.claims.language.letters import LETTERS
+
+    letter = LETTERS[name]
+    shown = letter.latex
+    times = [_index(i.name, i.shift + letter.lag) for i in at if i.name not in ("k", "j")]
+    workers = [index.name for index in at if index.name in ("k", "j")]
+    low = ", ".join(times)
+    low = f"_{low}" if len(low) == 1 else f"_{{{low}}}" if low else ""
+    return shown + low + (f"^{{({workers[0]})}}" if workers else "")
+
+
+def _sum(terms: tuple[Expr, ...]) -> str:
+    shown = tex(terms[0])
+    for term in terms[1:]:
+        negative, size = _sign(term)
+        shown += f" {'-' if negative else '+'} {tex(size)}"
+    return shown
+
+
+def _sign(term: Expr) -> tuple[bool, Expr]:
+    """Return whether a term is subtracted, and the term without its sign."""
+    match term:
+        case Product((first, *rest)) if first == MINUS and rest:
+            return True, rest[0] if len(rest) == 1 else Product(tuple(rest))
+        case Number(value, printed) if value < 0:
+            return True, Number(-value, printed.removeprefix("-"))
+    return False, term
+
+
+def _product(node: Product) -> str:
+    negative, size = _sign(node)
+    if negative:
+        return f"-{_wrapped(size, Sum)}"
+    above, below = [], []
+    for factor in node.factors:
+        match factor:
+            case Power(base, Number(value)) if value < 0:
+                below.append(base if value == -1 else Power(base, Number(-value)))
+            case _:
+                above.append(factor)
+    # a fraction holds the sizes; norms and sums stand behind it
+    sizes = [part for part in above if not _long(part)]
+    behind = " ".join(_wrapped(part, Sum) for part in above if _long(part))
+    if not below:
+        return " ".join([*(_wrapped(size, Sum) for size in sizes), behind]).strip()
+    return f"\\frac{{{_juxtaposed(sizes) or '1'}}}{{{_juxtaposed(below)}}} {behind}".strip()
+
+
+def _long(part: Expr) -> bool:
+    return (
+        isinstance(part, Inner | Over | Expected | Rise | At)
+        or part.is_vector
+        or (isinstance(part, Sum) and any(_long(term) for term in part.walk() if term is not part))
+    )
+
+
+def _juxtaposed(factors: list[Expr]) -> str:
+    if len(factors) == 1:
+        return tex(factors[0])
+    return " ".join(filter(None, (_wrapped(factor, Sum) for factor in factors)))
+
+
+def _power(base: Expr, exponent: Expr) -> str:
+    if exponent == Number(Fraction(1, 2)):
+        return rf"\sqrt{{{tex(base)}}}"
+    if isinstance(exponent, Number) and exponent.value < 0:
+        below = base if exponent.value == -1 else Power(base, Number(-exponent.value))
+        return rf"\frac{{1}}{{{tex(below)}}}"
+    shown = tex(base)
+    if not isinstance(base, Symbol | Index) and not (isinstance(base, Number) and shown.isdigit()):
+        shown = f"({shown})"
+    plain = str(exponent.value) if isinstance(exponent, Number) else tex(exponent)
+    short = plain if len(plain) == 1 else f"{{{plain}}}"
+    return f"{shown}^{short}" if shown else ""
+
+
+def _call(node: Call) -> str:
+    inside = ", ".join(map(tex, node.arguments))
+    match node.function:
+        case "max" | "min":
+            return rf"\{node.function}\{{{inside}\}}"
+        case "exp":
+            return f"e^{{{inside}}}"
+        case "floor" | "ceil":
+            return rf"\l{node.function} {inside} \r{node.function}"
+    return rf"\{node.function}({inside})"
+
+
+def _at(node: At) -> str:
+    own = rf"\nabla f^{{({node.worker})}}"
+    if node.function == "noise_k":
+        return f"({own}({tex(node.point)};\\xi) - {own}({tex(node.point)}))"
+    name = {"f": "f", "grad": r"\nabla f", "grad_k": own}
+    return f"{name[node.function]}({tex(node.point)})"
+
+
+def _over(node: Over) -> str:
+    below = node.index.name
+    if node.first is not None and node.last is not None:
+        ends = rf"\sum_{{{tex(node.index)}={tex(node.first)}}}^{{{tex(node.last)}}}"
+    else:
+        ends = {"sum": rf"\sum_{below}", "mean": rf"\frac{{1}}{{K}} \sum_{below}"}.get(
+            node.kind, rf"\max_{{{below}}}"
+        )
+    return f"{ends} {_wrapped(node.body, Sum)}"
+
+
+def _expected(body: Expr) -> str:
+    return f"E {tex(body)}" if isinstance(body, Inner | At) else f"E[{tex(body)}]"
+
+
+def _wrapped(node: Expr, *kinds: type[Expr]) -> str:
+    """Return a part in brackets where it would be misread without."""
+    loose = isinstance(node, kinds or (Sum, Rise)) or _sign(node)[0]
+    return f"({tex(node)})" if loose else tex(node)
+
+
+def _shifted(node: Expr, index: Index, to: Expr) -> Expr:
+    """Return a body with its index put at another."""
+    assert isinstance(to, Index)
+
+    def moved(part: Expr) -> Expr:
+        if isinstance(part, Symbol):
+            at = tuple(
+                Index(to.name, to.shift + i.shift) if i.name == index.name else i for i in part.at
+            )
+            return Symbol(part.name, at, part.vector)
+        if isinstance(part, Index) and part.name == index.name:
+            return Index(to.name, to.shift + part.shift)
+        return part.rebuilt(moved)
+
+    return moved(node)

@@ -1,0 +1,128 @@
+"""Claims made from a line of the language: formula, sides and place follow from the expression.
+
+    stated   a line about a recorded run, asked of every replicate at every t
+    sized    a line between numbers, over a grid of sizes
+
+``given`` says what the past is: F_t for ``t``, F_{t-1} for ``t - 1``; the round is that of F_u. The
+sides are in excess form; of an identity the left side is the error and the right its float budget.
+
+Paper: the labels of the claims.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from stemtheory.claims.base import Claim, Comparison
+from stemtheory.claims.evidence.fedavg_path import FedAvgPath
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.scenes import compared, scene_of
+from stemtheory.claims.evidence.size_scenes import scene_of_sizes
+from stemtheory.claims.language import (
+    Evaluation,
+    Index,
+    Line,
+    Step,
+    Times,
+    checked,
+    excess,
+    latex,
+    letters,
+)
+
+t = letters.t
+
+
+def on_run(
+    path: Path | FedAvgPath,
+    line: Line,
+    given: Index = t,
+    place: tuple[str, Index] = ("all", t),
+) -> Comparison:
+    """Return both sides of a line at every t and replicate of a recorded run."""
+    scene = scene_of(path)
+    times = scene.times(given)
+    steps = [compared(step, given) for step in line.steps]
+    return _together(scene.evaluation, steps, times, scene.where(place[0], times[place[1]]))
+
+
+def on_sizes(subject: Any, line: Line) -> Comparison:
+    """Return both sides of a line between numbers, over a grid or a panel of settings."""
+    scene = scene_of_sizes(subject)
+    steps = [excess(step) for step in line.steps]
+    found = _together(scene.evaluation, steps, scene.times, np.array(["all"]))
+    flat = {name: found.flat(getattr(found, name)) for name in ("left", "right", "t", "floor")}
+    return replace(found, where="all", **flat)
+
+
+def _together(evaluation: Evaluation, steps: list[Step], times: Times, where: Any) -> Comparison:
+    """Return the sides of several comparisons one after the other, with their places and times."""
+    found = [_sides(evaluation, step, times) for step in steps]
+    shape = np.broadcast_shapes(*(np.shape(side) for sides in found for side in sides))
+    left, right, floor = (
+        np.concatenate([np.broadcast_to(side, shape) for side in column])
+        for column in zip(*found, strict=True)
+    )
+
+    def tiled(values: Any) -> Any:
+        each = np.broadcast_to(values, shape[:1])
+        return np.tile(each, len(found)).reshape(-1, *[1] * (len(shape) - 1))
+
+    return Comparison(left, right, tiled(where), tiled(times.at["t"]), floor=floor)
+
+
+def _sides(evaluation: Evaluation, step: Step, times: Times) -> tuple[Any, Any, Any]:
+    """Return left, right and floor of a comparison in excess form, [n, R] or [n, R, K]."""
+    left, error = evaluation.value(step.left, times), evaluation.error(step.left, times)
+    if step.sign == "=":
+        return _trimmed(_size(left, step.left)), _trimmed(_size(error, step.left)), 0.0
+    return _trimmed(left), _trimmed(evaluation.value(step.right, times)), _trimmed(error)
+
+
+def _size(value: Any, node: Any) -> Any:
+    return np.sqrt((value * value).sum(axis=-1)) if node.is_vector else np.abs(value)
+
+
+def _trimmed(value: Any) -> Any:
+    """Return a value without the axes of workers that it does not need."""
+    value = np.asarray(value, dtype=float)
+    while value.ndim > 2 and value.shape[-1] == 1:
+        value = value[..., 0]
+    return value
+
+
+def stated(
+    line: Line, *, given: Index = t, place: tuple[str, Index] = ("all", t), **more: Any
+) -> Claim:
+    """Return the claim that a line about a recorded run is.
+
+    Raises
+    ------
+    UsageError
+        If the line is not homogeneous, or speaks of what no run has.
+    """
+    line = checked(line, more.get("id", "this line"))
+    compare = partial(on_run, line=line, given=given, place=place)
+    return _claim(line, compare, **more)
+
+
+def sized(name: str, label: str, statement: str, line: Line, **more: Any) -> Claim:
+    """Return the claim that a line between numbers is.
+
+    Raises
+    ------
+    UsageError
+        If the line is not homogeneous.
+    """
+    compare = partial(on_sizes, line=checked(line, name))
+    made = {"id": name, "label": label, "statement": statement, "kind": "arithmetic", **more}
+    return _claim(line, compare, **made)
+
+
+def _claim(line: Line, compare: Any, **more: Any) -> Claim:
+    identity = all(step.sign == "=" for step in line.steps)
+    return Claim(formula=latex(line), compare=compare, identity=identity, line=line, **more)
