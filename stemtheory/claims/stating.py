@@ -1,7 +1,8 @@
 """Claims made from a line of the language: formula, sides and place follow from the expression.
 
-    stated   a line about a recorded run, asked of every replicate at every t
-    sized    a line between numbers, over a grid of sizes
+    stated     a line about a recorded run, asked of every replicate at every t
+    sized      a line between numbers, over a grid of sizes
+    whole_run  a bound on E||grad f(xbar_a)||^2, asked of whole runs
 
 ``given`` says what the past is: F_t for ``t``, F_{t-1} for ``t - 1``; the round is that of F_u. The
 sides are in excess form; of an identity the left side is the error and the right its float budget.
@@ -11,15 +12,18 @@ Paper: the labels of the claims.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import Claim, Comparison
+from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
+from stemtheory.claims.evidence.measured import MeasuredRun, measure
 from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.claims.evidence.scenes import compared, scene_of
 from stemtheory.claims.evidence.size_scenes import scene_of_sizes
 from stemtheory.claims.language import (
@@ -33,8 +37,10 @@ from stemtheory.claims.language import (
     latex,
     letters,
 )
+from stemtheory.runtime import UsageError
 
 t = letters.t
+AVERAGE = letters.E(letters.norm2(letters.grad(letters.xbar_a)))
 
 
 def on_run(
@@ -121,6 +127,43 @@ def sized(name: str, label: str, statement: str, line: Line, **more: Any) -> Cla
     compare = partial(on_sizes, line=checked(line, name))
     made = {"id": name, "label": label, "statement": statement, "kind": "arithmetic", **more}
     return _claim(line, compare, **made)
+
+
+def on_whole_run(case: Case, line: Line, measured: Callable[[Case], MeasuredRun]) -> Comparison:
+    """Return E||grad f(xbar_a)||^2 of a case beside its bound, the right side of a line.
+
+    The bound is vacuous where it is no better than standing still: min(||grad f(x_1)||^2, 2 L gap).
+    """
+    found, s = measured(case), setting_of(case)
+    scene = scene_of_sizes([s])
+    right = scene.evaluation.value(line.steps[0].right, scene.times)
+    return Comparison(
+        np.array([found.mean]),
+        np.ravel(right),
+        t=case.T,
+        spread=found.error,
+        dof=found.dof,
+        trivial=np.minimum(found.standstill, 2 * s.L * s.gap),
+    )
+
+
+def whole_run(
+    line: Line, *, measured: Callable[[Case], MeasuredRun] = measure, **more: Any
+) -> Claim:
+    """Return the claim that a bound E||grad f(xbar_a)||^2 <= ... on whole runs is.
+
+    ``measured`` tells what stands on the left; left out, the runs are simulated.
+
+    Raises
+    ------
+    UsageError
+        If the line is not homogeneous, or its left side is another.
+    """
+    name = more.get("id", "this line")
+    if [(step.left, step.sign) for step in line.steps] != [(AVERAGE, "<=")]:
+        raise UsageError(f"{name}: a bound on a whole run begins with E(norm2(grad(xbar_a))) <=.")
+    compare = partial(on_whole_run, line=checked(line, name), measured=measured)
+    return _claim(line, compare, **{"kind": "expectation", **more})
 
 
 def _claim(line: Line, compare: Any, **more: Any) -> Claim:

@@ -115,6 +115,8 @@ step = constant("step", r"\eta", (2, -1))
 x, xbar = vector("x", "x", (1, 0), "tk"), vector("xbar", r"\bar x", (1, 0))
 d, dbar = vector("d", "d", GRADIENT, "tk"), vector("dbar", r"\bar d", GRADIENT)
 ebar = vector("ebar", r"\bar e", GRADIENT)
+# xbar_t at a time a that is drawn evenly from 1..T: E is over the draw too.
+xbar_a = constant("xbar_a", r"\bar x_a", (1, 0), range="any", vector=True)
 # The two points of the estimate d_t^(k): the paper calls them x_t^(k) and x_{t-1}^(k). Where an
 # own point is replaced by the mean, these are the points that the estimate was made at.
 fresh = vector("fresh", "x", (1, 0), "tk")
