@@ -129,6 +129,19 @@ next_drift = letter("next_drift", r"\Lambda", (-2, 2), "t")
 bracket_noise = letter("bracket_noise", r"\Xi", (-2, 2), "tk")
 
 
+# The repaired theorem. theta is Young's; kappa is 1 where a jump reaches into the next round. Of
+# the round that holds t: h is eta at its start, alpha = c h^2, and t is i after its start. q_t and
+# Y_t are roots of the means of ||dbar_t||^2 and of the drift; Z_s that of the consensus error at
+# the jump that ends round s, D_s the sum of eta times the drift in it, Q_s that of q^2.
+theta = constant("theta", r"\theta", range="to one")
+kappa = constant("kappa", r"\kappa", range="to one")
+h, alpha = constant("h", "h", (2, -1)), constant("alpha", r"\alpha", range="to one")
+q, Y = letter("q", "q", GRADIENT, "t"), letter("Y", "Y", GRADIENT, "t")
+i, s, end = constant("i", "i", range="from one"), Index("s"), Index("end")
+Z, D = letter("Z", "Z", (1, 0), "s"), letter("D", "D", (0, 1), "s")
+Q_s = letter("Q", "Q", (-2, 2), "s")
+
+
 def norm2(v: Expr) -> Expr:
     """||v||^2."""
     return Inner(v, v)
@@ -163,6 +176,16 @@ def E(body: Expr) -> Expr:
 def rise(body: Expr, index: Index, first: Index, last: Index) -> Expr:
     """E[body at last + 1 minus body at first]; ``body`` is written at ``index``."""
     return Rise(body, index, first, last)
+
+
+def consensus(at: Any) -> Expr:
+    """X_t, the sum of ||x_t^(k) - xbar_t||^2 over the workers."""
+    return sum_k(norm2(x[at, k] - xbar[at]))
+
+
+def drift(at: Any) -> Expr:
+    """Delta_t, the sum of ||d_t^(k) - dbar_t||^2 over the workers."""
+    return sum_k(norm2(d[at, k] - dbar[at]))
 
 
 def young(one: Expr, other: Expr) -> Expr:
