@@ -2,6 +2,7 @@
 
     stated     a line about a recorded run, asked of every replicate at every t
     sized      a line between numbers, over a grid of sizes
+    per_round  a line between second moments, asked of each step or round of a recorded run
     whole_run  a bound on E||grad f(xbar_a)||^2, asked of whole runs
 
 ``given`` says what the past is: F_t for ``t``, F_{t-1} for ``t - 1``; the round is that of F_u. The
@@ -12,7 +13,7 @@ Paper: the labels of the claims.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,12 +23,21 @@ import numpy as np
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.measured import MeasuredRun, measure
-from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import setting_of
+from stemtheory.claims.evidence.rounds import (
+    Each,
+    Mean,
+    RoundScene,
+    jackknife,
+    leaving_one_out,
+    over_all,
+)
 from stemtheory.claims.evidence.scenes import compared, scene_of
 from stemtheory.claims.evidence.size_scenes import scene_of_sizes
 from stemtheory.claims.language import (
     Evaluation,
+    Expr,
     Index,
     Line,
     Step,
@@ -36,10 +46,12 @@ from stemtheory.claims.language import (
     excess,
     latex,
     letters,
+    valued,
 )
 from stemtheory.runtime import UsageError
 
 t = letters.t
+Values = Mapping[str, Expr]  # letters without indices, by name
 AVERAGE = letters.E(letters.norm2(letters.grad(letters.xbar_a)))
 
 
@@ -48,11 +60,15 @@ def on_run(
     line: Line,
     given: Index = t,
     place: tuple[str, Index] = ("all", t),
+    values: tuple[Values, ...] = ({},),
 ) -> Comparison:
-    """Return both sides of a line at every t and replicate of a recorded run."""
+    """Return both sides of a line at every t and replicate of a recorded run.
+
+    ``values`` gives letters such as theta; the line is asked with each of them.
+    """
     scene = scene_of(path)
     times = scene.times(given)
-    steps = [compared(step, given) for step in line.steps]
+    steps = [compared(step, given) for own in values for step in valued(line, own).steps]
     return _together(scene.evaluation, steps, times, scene.where(place[0], times[place[1]]))
 
 
@@ -102,7 +118,12 @@ def _trimmed(value: Any) -> Any:
 
 
 def stated(
-    line: Line, *, given: Index = t, place: tuple[str, Index] = ("all", t), **more: Any
+    line: Line,
+    *,
+    given: Index = t,
+    place: tuple[str, Index] = ("all", t),
+    values: tuple[Values, ...] = ({},),
+    **more: Any,
 ) -> Claim:
     """Return the claim that a line about a recorded run is.
 
@@ -112,7 +133,7 @@ def stated(
         If the line is not homogeneous, or speaks of what no run has.
     """
     line = checked(line, more.get("id", "this line"))
-    compare = partial(on_run, line=line, given=given, place=place)
+    compare = partial(on_run, line=line, given=given, place=place, values=values)
     return _claim(line, compare, **more)
 
 
@@ -163,6 +184,34 @@ def whole_run(
     if [(step.left, step.sign) for step in line.steps] != [(AVERAGE, "<=")]:
         raise UsageError(f"{name}: a bound on a whole run begins with E(norm2(grad(xbar_a))) <=.")
     compare = partial(on_whole_run, line=checked(line, name), measured=measured)
+    return _claim(line, compare, **{"kind": "expectation", **more})
+
+
+def on_rounds(case: Case, line: Line, each: Each) -> Comparison:
+    """Return both sides of a line between moments of the rounds of a recorded run."""
+    path = record(case)
+    steps = [excess(step) for step in line.steps]
+
+    def sides(mean: Mean) -> Comparison:
+        scene = RoundScene(path, mean)
+        return _together(scene.evaluation, steps, scene.times(each), np.array(["all"]))
+
+    found, R = sides(over_all), case.replicates
+    if R == 1:
+        return replace(found, spread=0.0, dof=0)
+    others = sides(leaving_one_out)
+    return replace(found, spread=jackknife(others.left - others.right), dof=R - 1)
+
+
+def per_round(line: Line, *, each: Each, **more: Any) -> Claim:
+    """Return the claim that a line between moments is, asked ``each`` step or round of a run.
+
+    Raises
+    ------
+    UsageError
+        If the line is not homogeneous.
+    """
+    compare = partial(on_rounds, line=checked(line, more.get("id", "this line")), each=each)
     return _claim(line, compare, **{"kind": "expectation", **more})
 
 
