@@ -238,6 +238,7 @@ class Claim:
     repair: str = ""
     section: str = ""
     line: Line | None = None
+    by_hand: str = ""
 
     @property
     def number(self) -> str:

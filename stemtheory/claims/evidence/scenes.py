@@ -76,7 +76,10 @@ class RunScene:
         """Return the values of a letter at its indices."""
         if not symbol.at:
             return self.sizes[symbol.name]
-        kept = self._array(symbol.name)[times[symbol.at[0]]]
+        every, at = self._array(symbol.name), times[symbol.at[0]]
+        kept = every[np.clip(at, 0, len(every) - 1)]
+        if np.any(outside := (at < 0) | (at >= len(every))):  # only a wrong version asks for these
+            kept[outside] = np.nan
         workers = [index.name for index in symbol.at[1:]]
         dims = (kept.shape[-1],) if symbol.vector else ()
         body = kept.shape[1 : kept.ndim - len(dims)]  # (), (R,) or (R, K)

@@ -60,6 +60,16 @@ def checked(line: Line, name: str = "this line") -> Line:
     return line
 
 
+def homogeneous(line: Line) -> bool:
+    """Whether the powers of a line fit."""
+    try:
+        for step in line.steps:
+            units("", step.left, step.right)
+    except UsageError:
+        return False
+    return True
+
+
 def units(name: str, *parts: Expr) -> Units | None:
     """Return the powers of s and r that all parts have in common; None if they are all zero."""
     found = {part: _of(name, part) for part in parts}
