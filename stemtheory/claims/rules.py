@@ -1,8 +1,9 @@
-"""The versions of a claim's line that rules make: refused, implied, rejected by the panel, or alive.
+"""The versions of a claim's line that rules make, put to its panel.
 
 A version whose powers do not fit is refused where it is defined. One that the line implies can't
-be rejected. Others are rejected by an instance that breaks them where the claim itself holds. What is left is a survivor; ``slack`` is the smallest factor
-between its sides on the panel, which says how much sharper an instance would have to be.
+be rejected. Others are rejected by an instance that breaks them where the claim itself holds; what
+is left is a survivor, and ``slack``, the smallest factor between its sides on the panel, says how
+much sharper an instance would have to be.
 """
 
 from __future__ import annotations

@@ -42,8 +42,15 @@ def on_run(
     line: Line,
     given: Index = t,
     place: tuple[str, Index] = ("all", t),
+    literal: Line | None = None,
 ) -> Comparison:
-    """Return both sides of a line at every t and replicate of a recorded run."""
+    """Return both sides of a line at every t and replicate of a recorded run.
+
+    ``literal`` is what the literal reading makes of it, where a round's points agree one step
+    later.
+    """
+    if literal and path.case.reading == "literal":
+        line, given = literal, t - 1
     scene = scene_of(path)
     times = scene.times(given)
     steps = [compared(step, given) for step in line.steps]
@@ -96,7 +103,12 @@ def _trimmed(value: Any) -> Any:
 
 
 def stated(
-    line: Line, *, given: Index = t, place: tuple[str, Index] = ("all", t), **more: Any
+    line: Line,
+    *,
+    given: Index = t,
+    place: tuple[str, Index] = ("all", t),
+    literal: Line | None = None,
+    **more: Any,
 ) -> Claim:
     """Return the claim that a line about a recorded run is.
 
@@ -106,7 +118,7 @@ def stated(
         If the line is not homogeneous, or speaks of what no run has.
     """
     line = checked(line, more.get("id", "this line"))
-    compare = partial(on_run, line=line, given=given, place=place)
+    compare = partial(on_run, line=line, given=given, place=place, literal=literal)
     return _claim(line, compare, **more)
 
 

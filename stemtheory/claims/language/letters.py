@@ -158,6 +158,16 @@ def E(body: Expr) -> Expr:
     return Expected(body)
 
 
+def drift(at: Index) -> Expr:
+    """sum_k ||d^(k) - dbar||^2 at a time: the consensus error of the directions."""
+    return sum_k(norm2(d[at, k] - dbar[at]))
+
+
+def apart(at: Index) -> Expr:
+    """sum_k ||x^(k) - xbar||^2 at a time: how far the points are apart."""
+    return sum_k(norm2(x[at, k] - xbar[at]))
+
+
 def rise(body: Expr, index: Index, first: Index, last: Index) -> Expr:
     """E[body at last + 1 minus body at first]; ``body`` is written at ``index``."""
     return Rise(body, index, first, last)
