@@ -13,9 +13,11 @@ from tests.claims.second_hand import LEFT_OUT, chain, random_run, sq
 
 # The lines that were to be transcribed, rates and tables apart.
 LISTED = """
+A1 A1p A2i A2ii A2iii A2p A2pp
 ALG-1 ALG-2 ALG-3 ALG-4 SCH0 SCH1 SCH2 SCH3 SCH4 SCH5 SCH6 SCH7 SCH8 SCH9 SCH10 SCH10-curve SCH11
 P1 P2 P2p P3 M1 M1-L M1a M2 M2b M2c M3 M3-R M3a M3b M3c M4 M4a M5 M5-R M5a M5b M6 M6a M6b M6c M6d
 M6e M7a M7b M7 M7a-C M7c M7d M7e M7f M7g U1 U1-exact U2 U2-corrected U3
+SP1 SP1-S SP2 SP2-S RMK4 F8-Z F1 F1-C F2 F2-R F2a F2b F2c F3 F4 F5-K3-O FG1
 """
 IDS = LISTED.split()
 LINES = [name for name in IDS if name not in LEFT_OUT]
