@@ -16,7 +16,8 @@ Letters of an assignment ``r``, indexed by the paper's t = 0 .. T+1, and by k = 
 * X[t], Dl[t]: the squared distances of the x and of the d from their means, summed over workers;
 * start(t): the first t of the round that holds t; step: FedAvg's constant step;
 * for the repaired theorem (docs/repaired-theorem.md): theta, kappa, jump, h, alpha, cb = c bK/L^2,
-  q[j], Y[i], Z[s], D[s], Q, phi, mu, A_s, A_z; for Lemma C.2: seq;
+  q[j], Y[i], Z[s], D[s], Q, phi, mu, A_s, A_z; lam and w_drift, where 240 and 15.5 are printed,
+  are used by no line; for Lemma C.2: seq;
 * for the assumptions: two points x1v, x2v and the gradients gp[k], gp2[k] there.
 
 Letters added to those that were asked for:
@@ -344,7 +345,7 @@ def sample_noise(r: Any, t: int, k: int) -> list[Pair]:
 
 
 def Phi(r: Any, t: int, weight: float = 64) -> Any:
-    """Return f(xbar_t) + bK/(64 L^2) ||ebar_t||^2/eta_{t-1}."""
+    """Return f(xbar_t) + bK/(64 L^2) ||ebar_t||^2/eta_{t-1}, or with another number for 64."""
     return r.f[t] + r.b * r.K / (weight * r.L**2) * sq(r.ebar[t]) / r.eta[t - 1]
 
 
