@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.claims.evidence import closed_forms
+from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.sums import growth
@@ -98,6 +100,8 @@ class RunScene:
                 return path.expected_drift  # type: ignore[union-attr]
             case "bracket_noise":
                 return path.noise_change  # type: ignore[union-attr]
+            case "moved_gradients" | "apart_gradients":
+                return getattr(closed_forms, name)(path)
         return np.asarray(getattr(path, name))
 
     @cached_property
@@ -112,11 +116,24 @@ class RunScene:
             return problem.value(point)
         if node.function == "grad":
             return problem.full_gradient(point)
+        if node.function == "mean_noise_k":
+            return self._mean_noise(node, times)
         # the oracle wants its workers on the axis before the last
         other = 3 if node.worker == "k" else 2
         workers = point.squeeze(axis=other)
         shape = (*workers.shape[:2], self.path.case.K, workers.shape[-1])
         return np.expand_dims(problem.gradient(np.broadcast_to(workers, shape)), axis=other)
+
+    def _mean_noise(self, node: At, times: Times) -> Any:
+        """Return the noise of the run's own minibatch of d_t at a point of that estimate."""
+        path, point = self.path, node.point
+        assert isinstance(path, Path)
+        assert isinstance(point, Symbol)
+        every = self._array(point.name)
+        at = times[point.at[0]]
+        return np.stack([noise(path, every[i], minibatch(path, int(i) - 1)) for i in at])[
+            :, :, :, None
+        ]
 
     def there(self, place: str, times: Times) -> Any:
         """Return at which instances a place is."""
@@ -174,7 +191,8 @@ class RunScene:
 @cache
 def compared(step: Step, given: Index) -> Step:
     """Return a comparison in excess form, with the closed forms of what comes after F_u."""
-    return excess(step, (partial(_next_error, given=given), partial(_next_drift, given=given)))
+    rules = (_next_error, _next_drift, _bracket_noise, _moved_gradients, _apart_gradients)
+    return excess(step, tuple(partial(rule, given=given) for rule in rules))
 
 
 def future(index: Index, given: Index) -> bool:
@@ -209,3 +227,28 @@ def _next_drift(body: Expr, given: Index) -> Expr | None:
             ):
                 return letters.next_drift[at - 1]
     return None
+
+
+def _bracket_noise(body: Expr, given: Index) -> Expr | None:
+    """E||n(fresh) - (1 - a) n(stale)||^2 for one sample."""
+    at, k = given + 1, letters.k
+    bracket = letters.noise_k(letters.fresh[at, k]) - (1 - letters.a[at]) * letters.noise_k(
+        letters.stale[at, k]
+    )
+    return letters.bracket_noise[given, k] if body == letters.norm2(bracket) else None
+
+
+def _moved_gradients(body: Expr, given: Index) -> Expr | None:
+    """E of the spread over workers of g(fresh) - (1 - a) g(stale), one minibatch for both."""
+    at = given + 1
+    new = letters.about_mean(letters.sampled_k, letters.fresh, at)
+    old = letters.about_mean(letters.sampled_k, letters.stale, at)
+    known = letters.sum_k(letters.norm2(new - (1 - letters.a[at]) * old))
+    return letters.moved_gradients[given] if body == known else None
+
+
+def _apart_gradients(body: Expr, given: Index) -> Expr | None:
+    """E of the spread over workers of a minibatch's gradients at the older points."""
+    old = letters.about_mean(letters.sampled_k, letters.stale, given + 1)
+    known = letters.sum_k(letters.norm2(old))
+    return letters.apart_gradients[given] if body == known else None

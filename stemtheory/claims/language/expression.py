@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, TypeVar, dataclass_transform
+from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
 Sign = Literal["<=", "="]
 Kind = TypeVar("Kind")
@@ -123,15 +123,21 @@ class Index(Expr):
     name: str
     shift: int = 0
 
+    @overload
+    def __add__(self, other: int) -> Index: ...
+    @overload
+    def __add__(self, other: Any) -> Expr: ...
     def __add__(self, other: Any) -> Expr:
-        return (
-            replace(self, shift=self.shift + other)
-            if type(other) is int
-            else super().__add__(other)
-        )
+        plain = type(other) is int
+        return Index(self.name, self.shift + other) if plain else super().__add__(other)
 
+    @overload
+    def __sub__(self, other: int) -> Index: ...
+    @overload
+    def __sub__(self, other: Any) -> Expr: ...
     def __sub__(self, other: Any) -> Expr:
-        return self + -other if type(other) is int else super().__sub__(other)
+        plain = type(other) is int
+        return Index(self.name, self.shift - other) if plain else super().__sub__(other)
 
 
 @node

@@ -9,6 +9,7 @@ Paper: Algorithm (Algo_DR-STORM_batch), Section (Sec: Prelims); docs/repaired-th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -125,6 +126,10 @@ stale = vector("stale", "x", (1, 0), "tk", lag=-1)
 growth = letter("growth", r"\Gamma", (-2, 2), "t", range="any")
 next_drift = letter("next_drift", r"\Lambda", (-2, 2), "t")
 bracket_noise = letter("bracket_noise", r"\Xi", (-2, 2), "tk")
+moved_gradients = letter("moved_gradients", r"\Upsilon", (-2, 2), "t")
+apart_gradients = letter("apart_gradients", r"\Psi", (-2, 2), "t")
+# Samples of the minibatch of d_{t+1}: b, or m b where the estimate spans an averaging.
+batch = letter("batch", "b", NUMBER, "t", range="from one")
 
 
 def norm2(v: Expr) -> Expr:
@@ -145,6 +150,11 @@ def sum_k(body: Expr) -> Expr:
 def mean_k(body: Expr) -> Expr:
     """(1/K) times the sum over the workers k."""
     return Over("mean", k, body)
+
+
+def mean_j(body: Expr) -> Expr:
+    """The mean over workers j, beside a worker k."""
+    return Over("mean", j, body)
 
 
 def sum_t(index: Index, first: Any, last: Any, body: Expr) -> Expr:
@@ -201,6 +211,21 @@ def grad_k(point: Expr, worker: Index = k) -> Expr:
 def noise_k(point: Expr, worker: Index = k) -> Expr:
     """The noise of one sample's gradient of worker k at a point: its mean is zero."""
     return At("noise_k", point, worker.name)
+
+
+def mean_noise_k(point: Expr, worker: Index = k) -> Expr:
+    """The noise of a minibatch's mean gradient at a point of the estimate it was drawn for."""
+    return At("mean_noise_k", point, worker.name)
+
+
+def sampled_k(point: Expr, worker: Index = k) -> Expr:
+    """A minibatch's mean gradient of worker k at a point."""
+    return At("sampled_k", point, worker.name)
+
+
+def about_mean(gradient: Callable[[Expr, Index], Expr], point: Letter, at: Index) -> Expr:
+    """gradient at point_at^(k) minus its mean over workers."""
+    return gradient(point[at, k], k) - mean_j(gradient(point[at, j], j))
 
 
 def maximum(*values: Any) -> Expr:

@@ -222,8 +222,14 @@ def _call(node: Call) -> str:
 
 def _at(node: At) -> str:
     own = rf"\nabla f^{{({node.worker})}}"
-    if node.function == "noise_k":
-        return f"({own}({tex(node.point)};\\xi) - {own}({tex(node.point)}))"
+    point = tex(node.point)
+    match node.function:
+        case "noise_k":
+            return rf"({own}({point};\xi) - {own}({point}))"
+        case "mean_noise_k":
+            return rf"\frac{{1}}{{b}} \sum_\xi ({own}({point};\xi) - {own}({point}))"
+        case "sampled_k":
+            return rf"{own}({point};\xi)"
     name = {"f": "f", "grad": r"\nabla f", "grad_k": own}
     return f"{name[node.function]}({tex(node.point)})"
 
