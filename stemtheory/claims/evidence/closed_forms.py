@@ -14,7 +14,7 @@ from stemtheory.runtime import Floats
 
 
 def apart_gradients(path: Path) -> Floats:
-    """E sum_k ||g^(k)(stale; xi) - mean over workers||^2, minibatch of d_{t+1}, by t: [T + 2, R]."""
+    """E sum_k ||g^(k)(stale; xi) - its mean||^2, xi of d_{t+1}, by t: [T + 2, R]."""
     noise = path.problem.noise_variance(path.stale).sum(axis=-1)
     return _with_noise(path, path.problem.gradient(path.stale), noise)
 

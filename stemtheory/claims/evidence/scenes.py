@@ -101,7 +101,7 @@ class RunScene:
             case "bracket_noise":
                 return path.noise_change  # type: ignore[union-attr]
             case "moved_gradients" | "apart_gradients":
-                return getattr(closed_forms, name)(path)
+                return np.asarray(getattr(closed_forms, name)(path))
         return np.asarray(getattr(path, name))
 
     @cached_property

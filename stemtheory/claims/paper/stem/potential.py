@@ -57,7 +57,7 @@ error_descent = b * K / (64 * L**2) * weighted <= (
 
 
 def descent(share: Expr) -> Expr:
-    """What a round takes off the potential: a share of eta ||dbar||^2, and half eta ||grad f||^2."""
+    """What the potential loses: a share of eta ||dbar||^2, and half eta ||grad f||^2."""
     kept = share * eta[l] - eta[l] ** 2 * L / 2
     return -sum_t(l, start, t, kept * E(norm2(dbar[l]))) - sum_t(
         l, start, t, eta[l] / 2 * E(norm2(grad(xbar[l])))
