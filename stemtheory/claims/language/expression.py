@@ -310,6 +310,25 @@ def chain(*sides: Any) -> Line:
     return Line(tuple(Step(a, "<=", b) for a, b in pairwise(parts)))
 
 
+def put(node: Expr, index: Index, to: Index) -> Expr:
+    """Return an expression with an index put at another."""
+
+    def moved(at: Index) -> Index:
+        return Index(to.name, to.shift + at.shift) if at.name == index.name else at
+
+    def changed(part: Expr) -> Expr:
+        match part:
+            case Symbol(_, at):
+                return replace(part, at=tuple(map(moved, at)))
+            case Index():
+                return moved(part)
+            case Over(_, _, _, Index() as first, Index() as last):
+                part = replace(part, first=moved(first), last=moved(last))
+        return part.rebuilt(changed)
+
+    return changed(node)
+
+
 def _flat(kind: type[Sum | Product], *parts: Expr) -> tuple[Expr, ...]:
     """Return the parts with sums in a sum, or products in a product, opened."""
     found: list[Expr] = []

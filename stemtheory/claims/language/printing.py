@@ -25,6 +25,7 @@ from stemtheory.claims.language.expression import (
     Sum,
     Symbol,
     Young,
+    put,
 )
 
 ANCHORS = {"l": r"\ell", "start": r"\bar t_{s-1}", "end": r"\bar t_s"}
@@ -74,7 +75,7 @@ def tex(node: Expr) -> str:
         case Expected(body):
             return _expected(body)
         case Rise(body, index, first, last):
-            ends = (_shifted(body, index, last + 1), _shifted(body, index, first))
+            ends = (put(body, index, last + 1), put(body, index, first))
             return f"E[{tex(ends[0])} - {_wrapped(ends[1])}]"
         case Young(one, other):
             return rf"(1+\beta) {_wrapped(one)} + (1+\tfrac{{1}}{{\beta}}) {_wrapped(other)}"
@@ -253,20 +254,3 @@ def _wrapped(node: Expr, *kinds: type[Expr]) -> str:
     """Return a part in brackets where it would be misread without."""
     loose = isinstance(node, kinds or (Sum, Rise)) or _sign(node)[0]
     return f"({tex(node)})" if loose else tex(node)
-
-
-def _shifted(node: Expr, index: Index, to: Expr) -> Expr:
-    """Return a body with its index put at another."""
-    assert isinstance(to, Index)
-
-    def moved(part: Expr) -> Expr:
-        if isinstance(part, Symbol):
-            at = tuple(
-                Index(to.name, to.shift + i.shift) if i.name == index.name else i for i in part.at
-            )
-            return Symbol(part.name, at, part.vector)
-        if isinstance(part, Index) and part.name == index.name:
-            return Index(to.name, to.shift + part.shift)
-        return part.rebuilt(moved)
-
-    return moved(node)
