@@ -8,7 +8,7 @@ Numbers are exact; ``1/(8*K)`` is one, and a printed decimal or fraction is writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
@@ -327,6 +327,18 @@ def put(node: Expr, index: Index, to: Index) -> Expr:
         return part.rebuilt(changed)
 
     return changed(node)
+
+
+def valued(line: Line, values: Mapping[str, Expr]) -> Line:
+    """Return a line with letters that stand at no index replaced, by name."""
+
+    def new(part: Expr) -> Expr:
+        if isinstance(part, Symbol) and not part.at:
+            return values.get(part.name, part)
+        return part.rebuilt(new)
+
+    steps = (replace(step, left=new(step.left), right=new(step.right)) for step in line.steps)
+    return Line(tuple(steps))
 
 
 def _flat(kind: type[Sum | Product], *parts: Expr) -> tuple[Expr, ...]:

@@ -116,6 +116,8 @@ step = constant("step", r"\eta", (2, -1))
 x, xbar = vector("x", "x", (1, 0), "tk"), vector("xbar", r"\bar x", (1, 0))
 d, dbar = vector("d", "d", GRADIENT, "tk"), vector("dbar", r"\bar d", GRADIENT)
 ebar = vector("ebar", r"\bar e", GRADIENT)
+# xbar_t at a time a that is drawn evenly from 1..T: E is over the draw too.
+xbar_a = constant("xbar_a", r"\bar x_a", (1, 0), range="any", vector=True)
 # The two points of the estimate d_t^(k): the paper calls them x_t^(k) and x_{t-1}^(k). Where an
 # own point is replaced by the mean, these are the points that the estimate was made at.
 fresh = vector("fresh", "x", (1, 0), "tk")
@@ -130,6 +132,19 @@ moved_gradients = letter("moved_gradients", r"\Upsilon", (-2, 2), "t")
 apart_gradients = letter("apart_gradients", r"\Psi", (-2, 2), "t")
 # Samples of the minibatch of d_{t+1}: b, or m b where the estimate spans an averaging.
 batch = letter("batch", "b", NUMBER, "t", range="from one")
+
+
+# The repaired theorem. theta is Young's; kappa is 1 where a jump reaches into the next round. Of
+# the round that holds t: h is eta at its start, alpha = c h^2, and t is i after its start. q_t and
+# Y_t are roots of the means of ||dbar_t||^2 and of the drift; Z_s that of the consensus error at
+# the jump that ends round s, D_s the sum of eta times the drift in it, Q_s that of q^2.
+theta = constant("theta", r"\theta", range="to one")
+kappa = constant("kappa", r"\kappa", range="to one")
+h, alpha = constant("h", "h", (2, -1)), constant("alpha", r"\alpha", range="to one")
+q, Y = letter("q", "q", GRADIENT, "t"), letter("Y", "Y", GRADIENT, "t")
+i, s, end = constant("i", "i", range="from one"), Index("s"), Index("end")
+Z, D = letter("Z", "Z", (1, 0), "s"), letter("D", "D", (0, 1), "s")
+Q_s = letter("Q", "Q", (-2, 2), "s")
 
 
 def norm2(v: Expr) -> Expr:
@@ -181,6 +196,16 @@ def apart(at: Index) -> Expr:
 def rise(body: Expr, index: Index, first: Index, last: Index) -> Expr:
     """E[body at last + 1 minus body at first]; ``body`` is written at ``index``."""
     return Rise(body, index, first, last)
+
+
+def consensus(at: Any) -> Expr:
+    """X_t, the sum of ||x_t^(k) - xbar_t||^2 over the workers."""
+    return sum_k(norm2(x[at, k] - xbar[at]))
+
+
+def drift(at: Any) -> Expr:
+    """Delta_t, the sum of ||d_t^(k) - dbar_t||^2 over the workers."""
+    return sum_k(norm2(d[at, k] - dbar[at]))
 
 
 def young(one: Expr, other: Expr) -> Expr:

@@ -122,7 +122,8 @@ def text(node: Expr) -> str:
 
 def _number(node: Number) -> str:
     if node.printed and "/" not in node.printed:
-        return node.printed
+        digits, _, power = node.printed.partition("e")
+        return digits + (rf" \cdot 10^{{{power}}}" if power else "")
     top, bottom = (node.printed or str(node.value)).partition("/")[::2]
     return rf"\tfrac{{{top}}}{{{bottom}}}" if bottom else top
 
@@ -148,7 +149,7 @@ def _sum(terms: tuple[Expr, ...]) -> str:
     shown = tex(terms[0])
     for term in terms[1:]:
         negative, size = _sign(term)
-        shown += f" {'-' if negative else '+'} {tex(size)}"
+        shown += f" - {_wrapped(size, Sum)}" if negative else f" + {tex(size)}"
     return shown
 
 
@@ -171,6 +172,8 @@ def _product(node: Product) -> str:
         match factor:
             case Power(base, Number(value)) if value < 0:
                 below.append(base if value == -1 else Power(base, Number(-value)))
+            case Number(value) if value == 1:
+                pass
             case _:
                 above.append(factor)
     # a fraction holds the sizes; norms and sums stand behind it
