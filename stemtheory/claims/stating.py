@@ -24,7 +24,7 @@ from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.measured import MeasuredRun, measure
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import setting_of
-from stemtheory.claims.evidence.scenes import compared, scene_of
+from stemtheory.claims.evidence.scenes import RunScene, scene_of
 from stemtheory.claims.evidence.size_scenes import scene_of_sizes
 from stemtheory.claims.language import (
     Evaluation,
@@ -48,11 +48,12 @@ def on_run(
     line: Line,
     given: Index = t,
     place: tuple[str, Index] = ("all", t),
+    opened: Callable[[Any], RunScene] = scene_of,
 ) -> Comparison:
     """Return both sides of a line at every t and replicate of a recorded run."""
-    scene = scene_of(path)
+    scene = opened(path)
     times = scene.times(given)
-    steps = [compared(step, given) for step in line.steps]
+    steps = [scene.compared(step, given) for step in line.steps]
     return _together(scene.evaluation, steps, times, scene.where(place[0], times[place[1]]))
 
 
@@ -102,9 +103,16 @@ def _trimmed(value: Any) -> Any:
 
 
 def stated(
-    line: Line, *, given: Index = t, place: tuple[str, Index] = ("all", t), **more: Any
+    line: Line,
+    *,
+    given: Index = t,
+    place: tuple[str, Index] = ("all", t),
+    opened: Callable[[Any], RunScene] = scene_of,
+    **more: Any,
 ) -> Claim:
     """Return the claim that a line about a recorded run is.
+
+    ``opened`` gives the letters of a run; those of a line about any points are ``points_of``.
 
     Raises
     ------
@@ -112,7 +120,7 @@ def stated(
         If the line is not homogeneous, or speaks of what no run has.
     """
     line = checked(line, more.get("id", "this line"))
-    compare = partial(on_run, line=line, given=given, place=place)
+    compare = partial(on_run, line=line, given=given, place=place, opened=opened)
     return _claim(line, compare, **more)
 
 

@@ -10,7 +10,7 @@ Paper: Algorithm (Algo_FedAvg).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,36 @@ from stemtheory.claims.evidence.recorded import Recorded, schedule_of, visits
 from stemtheory.runtime import Floats
 from stemtheory.simulator import Draw, gaussian_draw
 
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()  # of a standard normal
+
 
 @dataclass(frozen=True)
 class FedAvgPath(Recorded):
     """A recorded run: x_t^(k) (``p``) for t = 1..T + 1 and d_t^(k) for t = 1..T."""
 
     eta: float
+
+    @cached_property
+    def direction_noise(self) -> Floats:
+        """E||dbar_t - (1/K) sum_k grad f^(k)(x_t^(k))||^2 given F_t, shape [T + 2, R]."""
+        s = self.setting
+        return np.asarray(self.problem.noise_variance(self.p).sum(axis=-1) / (s.b * s.K**2))
+
+    @cached_property
+    def next_value(self) -> Floats:
+        """E[f(xbar_t - eta dbar_t) | F_t] in closed form, shape [T + 2, R].
+
+        Given F_t the coordinates of dbar_t are independent Gaussians and f is a sum over
+        coordinates, so one Gauss-Hermite rule, with the same node in every coordinate, integrates
+        them all (exactly for quadratics).
+        """
+        s, fields = self.setting, self.problem.evaluate(self.p)[1:]
+        power = sum((np.broadcast_to(n * n, self.p.shape) for n in fields), np.zeros(self.p.shape))
+        deviation = np.sqrt(power.sum(axis=-2) / s.b) / s.K  # [T + 2, R, dim]
+        centre = self.xbar - self.eta * self.gbar
+        points = centre - self.eta * deviation * NODES[:, None, None, None]
+        return np.asarray(np.einsum("q,qtr->tr", WEIGHTS, self.problem.value(points)))
 
     def in_rounds(self, values: Any) -> Floats:
         """Return t = 1..T of an array as rounds: shape [T + 2, ...] to [S, I, ...]."""

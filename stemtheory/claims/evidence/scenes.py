@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.sums import growth
@@ -36,6 +37,15 @@ from stemtheory.runtime import Floats
 def scene_of(path: Path | FedAvgPath) -> RunScene:
     """Return the scene of a recorded run, kept with it, so that all lines share their norms."""
     kept: RunScene = vars(path).setdefault("scene", RunScene(path))
+    return kept
+
+
+FAR = 50.0  # the points of a run are few and close: look this many times farther out, too
+
+
+def points_of(path: Path) -> PointScene:
+    """Return the scene of a run's points, kept with it."""
+    kept: PointScene = vars(path).setdefault("points", PointScene(path))
     return kept
 
 
@@ -109,11 +119,17 @@ class RunScene:
             return problem.value(point)
         if node.function == "grad":
             return problem.full_gradient(point)
+        if node.function != "grad_k":  # what is drawn has a closed form, or none
+            raise TypeError(node)
         # the oracle wants its workers on the axis before the last
         other = 3 if node.worker == "k" else 2
         workers = point.squeeze(axis=other)
         shape = (*workers.shape[:2], self.path.case.K, workers.shape[-1])
         return np.expand_dims(problem.gradient(np.broadcast_to(workers, shape)), axis=other)
+
+    def compared(self, step: Step, given: Index) -> Step:
+        """Return a comparison in excess form, with the closed forms of what comes after F_u."""
+        return _compared(step, given, FEDAVG if isinstance(self.path, FedAvgPath) else STEM)
 
     def there(self, place: str, times: Times) -> Any:
         """Return at which instances a place is."""
@@ -148,7 +164,7 @@ class RunScene:
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Points are sums of up to I steps and means of K; gradients cost their terms' ulps."""
         path = self.path
-        if isinstance(node, At):
+        if isinstance(node, At) or node.name == "next_value":
             size = np.abs(value) + path.setting.L * (1 + self._largest)
             return 8 * EPS * (size + NOISY * path.setting.sigma)
         if not node.at:
@@ -168,10 +184,43 @@ class RunScene:
         return L * (1 + self._largest) if node.function == "f" else L
 
 
+class PointScene(RunScene):
+    """The points x_t^(k) of a run and the same, blown up: p, its neighbour q, and a common one."""
+
+    @cached_property
+    def sizes(self) -> dict[str, Any]:
+        """The letters without indices, among them the points [2 T, R, K, 1, dim]."""
+        near = self.path.p[self.path.t]
+        p = np.concatenate([near, FAR * near])
+        q = np.roll(p, 1, axis=0)  # each beside its successor, and near beside far
+        problem = self.path.problem
+        return {
+            **super().sizes,
+            "p": p[..., None, :],
+            "q": q[..., None, :],
+            "pbar": mean_over_workers(p)[:, :, None, None],
+            "sample_noise": problem.noise_variance(p)[..., None],
+            "sample_change": problem.noise_change(p, q)[..., None],
+        }
+
+    def times(self, given: Index) -> Times:
+        """Return the instances: each t twice, for its point and for the far one."""
+        if given not in self._instances:
+            self._instances[given] = Times({"t": np.tile(self.path.t, 2)})
+        return self._instances[given]
+
+    def compared(self, step: Step, given: Index) -> Step:
+        """Return a comparison in excess form, with the closed forms of one sample's noise."""
+        return _compared(step, given, (_sampled,))
+
+    def rounding(self, node: Symbol | At, value: Any) -> Any:
+        """The points are what they are."""
+        return 0.0 if isinstance(node, Symbol) and node.vector else super().rounding(node, value)
+
+
 @cache
-def compared(step: Step, given: Index) -> Step:
-    """Return a comparison in excess form, with the closed forms of what comes after F_u."""
-    return excess(step, (partial(_next_error, given=given), partial(_next_drift, given=given)))
+def _compared(step: Step, given: Index, rules: tuple[Any, ...]) -> Step:
+    return excess(step, tuple(partial(rule, given=given) for rule in rules))
 
 
 def future(index: Index, given: Index) -> bool:
@@ -206,3 +255,30 @@ def _next_drift(body: Expr, given: Index) -> Expr | None:
             ):
                 return letters.next_drift[at - 1]
     return None
+
+
+def _direction_noise(body: Expr, given: Index) -> Expr | None:
+    """E||dbar_u - (1/K) sum_k grad f^(k)(x_u^(k))||^2 of FedAvg, whose d_u is not known at F_u."""
+    mean = letters.mean_k(letters.grad_k(letters.x[given, letters.k]))
+    wanted = letters.norm2(letters.dbar[given] - mean)
+    return letters.direction_noise[given] if body == wanted else None
+
+
+def _next_value(body: Expr, given: Index) -> Expr | None:
+    """E f(xbar_{u+1}) of FedAvg."""
+    known = body == letters.f(letters.xbar[given + 1])
+    return letters.next_value[given] if known else None
+
+
+def _sampled(body: Expr, given: Index) -> Expr | None:
+    """E||.||^2 of one sample's error, and of the change of its gradient from p to q."""
+    p, q = letters.p, letters.q
+    if body == letters.norm2(letters.sample_k(p) - letters.grad_k(p)):
+        return letters.sample_noise
+    if body == letters.norm2(letters.sample_k(p) - letters.sample_k(q)):
+        moved = letters.norm2(letters.grad_k(p) - letters.grad_k(q))
+        return moved + letters.sample_change
+    return None
+
+
+STEM, FEDAVG = (_next_error, _next_drift), (_direction_noise, _next_value)

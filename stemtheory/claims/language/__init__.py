@@ -19,4 +19,5 @@ from stemtheory.claims.language.expression import Symbol as Symbol
 from stemtheory.claims.language.expression import chain as chain
 from stemtheory.claims.language.expression import equal as equal
 from stemtheory.claims.language.printing import latex as latex
+from stemtheory.claims.language.printing import tex as tex
 from stemtheory.claims.language.units import checked as checked

@@ -27,7 +27,13 @@ from stemtheory.claims.language.expression import (
     Young,
 )
 
-ANCHORS = {"l": r"\ell", "start": r"\bar t_{s-1}", "end": r"\bar t_s"}
+ANCHORS = {
+    "l": r"\ell",
+    "start": r"\bar t_{s-1}",
+    "end": r"\bar t_s",
+    "xi": r"\xi",
+    "xi'": r"\xi'",
+}
 SIGNS = {"<=": r"\leq", "=": "="}
 MINUS = Number(Fraction(-1))
 
@@ -43,7 +49,7 @@ def latex(line: Line) -> str:
         else:
             shown += (r",\quad " if shown else "") + f"{tex(left)} {sign} {tex(right)}"
         last = right
-    return shown
+    return shown + (r",\ " if line.distinct else "") + r" \neq ".join(map(tex, line.distinct))
 
 
 def tex(node: Expr) -> str:
@@ -222,14 +228,17 @@ def _call(node: Call) -> str:
 
 def _at(node: At) -> str:
     own = rf"\nabla f^{{({node.worker})}}"
+    drawn = f"{own}({tex(node.point)};{_index(node.sample, 0)})"
     if node.function == "noise_k":
-        return f"({own}({tex(node.point)};\\xi) - {own}({tex(node.point)}))"
+        return f"({drawn} - {own}({tex(node.point)}))"
+    if node.function == "sample_k":
+        return drawn
     name = {"f": "f", "grad": r"\nabla f", "grad_k": own}
     return f"{name[node.function]}({tex(node.point)})"
 
 
 def _over(node: Over) -> str:
-    below = node.index.name
+    below = _index(node.index.name, 0)
     if node.first is not None and node.last is not None:
         ends = rf"\sum_{{{tex(node.index)}={tex(node.first)}}}^{{{tex(node.last)}}}"
     else:
