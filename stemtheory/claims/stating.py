@@ -1,6 +1,7 @@
 """Claims made from a line of the language: formula, sides and place follow from the expression.
 
     stated     a line about a recorded run, asked of every replicate at every t
+    averaged   a line in expectation: means over the replicates of a run
     sized      a line between numbers, over a grid of sizes
     whole_run  a bound on E||grad f(xbar_a)||^2, asked of whole runs
 
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.base import Case, Claim, Comparison
-from stemtheory.claims.evidence.fedavg_path import FedAvgPath
+from stemtheory.claims.evidence.fedavg_path import FedAvgPath, recorded
 from stemtheory.claims.evidence.measured import MeasuredRun, measure
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import setting_of
@@ -34,17 +35,20 @@ from stemtheory.claims.language import (
     Times,
     checked,
     excess,
+    known,
     latex,
     letters,
 )
+from stemtheory.claims.means import mean_sides
 from stemtheory.runtime import UsageError
 
+Recording = Path | FedAvgPath
 t = letters.t
 AVERAGE = letters.E(letters.norm2(letters.grad(letters.xbar_a)))
 
 
 def on_run(
-    path: Path | FedAvgPath,
+    path: Recording,
     line: Line,
     given: Index = t,
     place: tuple[str, Index] = ("all", t),
@@ -55,6 +59,42 @@ def on_run(
     times = scene.times(given)
     steps = [scene.compared(step, given) for step in line.steps]
     return _together(scene.evaluation, steps, times, scene.where(place[0], times[place[1]]))
+
+
+def on_average(
+    case: Case,
+    line: Line,
+    place: tuple[str, Index] = ("all", t),
+    at: Callable[[Recording], Any] = lambda path: path.t,
+    run: Callable[[Case], Recording] = recorded,
+) -> Comparison:
+    """Return the means over replicates of both sides at the times ``at``, and their spread.
+
+    Nothing is conditioned on: E is the mean of what happened. An equality is averaged over those
+    times as well. Mutants record the case by another ``run``.
+    """
+    path = run(case)
+    scene = scene_of(path)
+    times = scene.instances(at(path))
+    if all(step.sign == "=" for step in line.steps):
+        return _estimates(scene.evaluation, line, times)
+    where = scene.where(place[0], times[place[1]])
+    steps = [excess(step) for step in line.steps]
+    return mean_sides(_together(scene.evaluation, steps, times, where))
+
+
+def _estimates(evaluation: Evaluation, line: Line, times: Times) -> Comparison:
+    """Return one two-sided equality per step: the replicates' mean, and what it must be."""
+    rows = []
+    for step in line.steps:
+        left, right = (
+            _trimmed(evaluation.value(known(side, ()), times)) for side in (step.left, step.right)
+        )
+        each = (left - right).reshape(*np.shape(left - right)[:2], -1).mean(axis=(0, 2))
+        target, R = float(np.mean(right)), len(each)
+        rows.append((target + each.mean(), target, each.std(ddof=1) / np.sqrt(R), R - 1))
+    found, wanted, spread, dof = (np.array(column) for column in zip(*rows, strict=True))
+    return Comparison(found, wanted, spread=spread, dof=int(dof[0]), two_sided=True)
 
 
 def on_sizes(subject: Any, line: Line) -> Comparison:
@@ -122,6 +162,25 @@ def stated(
     line = checked(line, more.get("id", "this line"))
     compare = partial(on_run, line=line, given=given, place=place, opened=opened)
     return _claim(line, compare, **more)
+
+
+def averaged(
+    line: Line,
+    *,
+    place: tuple[str, Index] = ("all", t),
+    at: Callable[[Recording], Any] = lambda path: path.t,
+    **more: Any,
+) -> Claim:
+    """Return the claim in expectation that a line about a run is, asked at the times ``at``.
+
+    Raises
+    ------
+    UsageError
+        If the line is not homogeneous, or speaks of what no run has.
+    """
+    line = checked(line, more.get("id", "this line"))
+    compare = partial(on_average, line=line, place=place, at=at)
+    return replace(_claim(line, compare, kind="expectation", **more), identity=False)
 
 
 def sized(name: str, label: str, statement: str, line: Line, **more: Any) -> Claim:

@@ -153,10 +153,14 @@ class RunScene:
     def times(self, given: Index) -> Times:
         """Return the instances: F_u is given for u = 1..T, and ``given`` says how t follows."""
         if given not in self._instances:
-            u, T = self.path.t, np.array([self.path.T])
-            at = {"t": u - given.shift, "start": self.path.base(u), "T": T}
-            self._instances[given] = Times(at)
+            self._instances[given] = self.instances(self.path.t, given)
         return self._instances[given]
+
+    def instances(self, u: Any, given: Index = letters.t) -> Times:
+        """Return chosen instances: round [start, end - 1] holds u."""
+        start, T = self.path.base(u), np.array([self.path.T])
+        end = start + self.path.case.I
+        return Times({"t": u - given.shift, "start": start, "end": end, "T": T})
 
     def total(self, node: Over, times: Times) -> None:
         """No sum over a recorded run has a closed form."""

@@ -2,6 +2,7 @@
 
 from stemtheory.claims.language import letters as letters
 from stemtheory.claims.language.algebra import excess as excess
+from stemtheory.claims.language.algebra import known as known
 from stemtheory.claims.language.evaluation import EPS as EPS
 from stemtheory.claims.language.evaluation import Evaluation as Evaluation
 from stemtheory.claims.language.evaluation import Scene as Scene
