@@ -90,9 +90,10 @@ def vector(
     return letter(name, latex, units, indices, range="any", vector=True, lag=lag)
 
 
-# Times and workers. ``start`` is the paper's tbar_{s-1}, the start of the round that holds t.
+# Times and workers. ``start`` is the paper's tbar_{s-1}, the start of the round that holds t,
+# and ``end`` its tbar_s.
 t, l, k, j = Index("t"), Index("l"), Index("k"), Index("j")
-T, start = Index("T"), Index("start")
+T, start, end = Index("T"), Index("start"), Index("end")
 # Two samples of a minibatch.
 xi, xi2 = Index("xi"), Index("xi'")
 

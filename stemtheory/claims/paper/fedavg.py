@@ -9,14 +9,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from stemtheory.bounds import Premise
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
-from stemtheory.claims.evidence.fedavg_path import record_fedavg
+from stemtheory.claims.base import SCALED, Case, Mutant, dials, wrong
+from stemtheory.claims.evidence.fedavg_path import Spoiled, kept, record_fedavg, shared
 from stemtheory.claims.evidence.measured import premises
-from stemtheory.claims.evidence.recorded import EPS, setting_of, square
-from stemtheory.claims.language import Expr
+from stemtheory.claims.evidence.recorded import EPS, setting_of
+from stemtheory.claims.language import Expr, Q, equal
 from stemtheory.claims.language.letters import (
     E,
     I,
@@ -24,7 +22,9 @@ from stemtheory.claims.language.letters import (
     L,
     T,
     b,
+    d,
     dbar,
+    end,
     f,
     gap,
     grad,
@@ -48,8 +48,7 @@ from stemtheory.claims.language.letters import (
     xbar_a,
     zeta,
 )
-from stemtheory.claims.stating import stated, whole_run
-from stemtheory.runtime import Floats
+from stemtheory.claims.stating import averaged, sized, stated, whole_run
 
 # --- cases ----------------------------------------------------------------------------------------
 
@@ -124,51 +123,6 @@ def small_step(case: Case) -> tuple[Premise, ...]:
 # --- the lemmas -----------------------------------------------------------------------------------
 
 
-def averaged(values: Floats, right: float) -> Comparison:
-    """Return an equality in expectation: values [n, R], averaged over n, against ``right``."""
-    mean = values.mean(axis=0)
-    R = len(mean)
-    spread = mean.std(ddof=1) / np.sqrt(R)
-    return Comparison(
-        np.array([mean.mean()]), np.array([right]), spread=spread, dof=R - 1, two_sided=True
-    )
-
-
-def gradient_variance(case: Case, shared_noise: bool = False) -> Comparison:
-    """E||dbar_t - (1/K) sum_k grad f^(k)(x_t^(k))||^2 = sigma^2/(bK), all t and replicates."""
-    path = record_fedavg(case, shared_noise)
-    s = path.setting
-    return averaged(square(path.dbar - path.gbar)[path.t], s.sigma**2 / (s.b * s.K))
-
-
-def accumulated(
-    case: Case, noise: float = 3.0, drift: float = 5.0, per_round: bool = False
-) -> Comparison:
-    """sum_t (1/K) E X_t against 3 eta^2 (I-1) sigma^2 T + 5 eta^2 (I-1)^2 zeta^2 T."""
-    path = record_fedavg(case)
-    s, eta2 = path.setting, path.eta**2
-    total = path.in_rounds(path.X).sum(axis=1) / s.K  # [S, R]
-    total = total if per_round else total.sum(axis=0, keepdims=True)
-    n, R = total.shape
-    steps = s.T / n
-    right = eta2 * steps * (noise * (s.I - 1) * s.sigma**2 + drift * (s.I - 1) ** 2 * s.zeta**2)
-    spread = total.std(axis=1, ddof=1) / np.sqrt(R)
-    return Comparison(total.mean(axis=1), np.full(n, right), spread=spread, dof=R - 1)
-
-
-def noise_sum(case: Case, kept: bool = False) -> Comparison:
-    """E||sum of a round's first I - 1 noises||^2 = (I - 1) sigma^2/b; ``kept``: one I - 1 times."""
-    path = record_fedavg(case)
-    s, noise = path.setting, path.in_rounds(path.d - path.g)  # [S, I, R, K, dim]
-    noises = (s.I - 1) * noise[:, 0] if kept else noise[:, : s.I - 1].sum(axis=1)
-    return averaged(square(noises).mean(axis=-1), (s.I - 1) * s.sigma**2 / s.b)
-
-
-def constants(_: object) -> Comparison:
-    """1 - 16/81 = 65/81 >= 4/5, 5/4*2 <= 3, 5/4*4 <= 5: at eta = 1/(9LI), the largest step."""
-    return Comparison(np.array([4 / 5, 5 / 4 * 2, 5 / 4 * 4]), np.array([1 - 16 / 81, 3.0, 5.0]))
-
-
 def tiny_steps(case: Case) -> Case:
     """Return the case with eta = bK/T, the printed root forgotten."""
     return replace(case, schedule="constant", options=(("eta", case.b * case.K / case.T),))
@@ -177,6 +131,16 @@ def tiny_steps(case: Case) -> Case:
 def round_so_far(body: Expr) -> Expr:
     """Return the sum from the start of the round of t to t - 1."""
     return sum_t(l, start, t - 1, body)
+
+
+def once_a_round(path: Any) -> Any:
+    """Return the first t of every round."""
+    return path.t[:: path.case.I]
+
+
+def recorded_with(spoiled: Spoiled, name: str) -> Mutant:
+    """Return the mutant whose runs draw other minibatches."""
+    return wrong(name, run=partial(record_fedavg, spoiled=spoiled))
 
 
 ERROR = dbar[t] - mean_k(grad_k(x[t, k]))
@@ -191,17 +155,14 @@ THEOREM = (
 )
 
 lemma = partial(stated, cases=lemma_cases)
-fedavg_lemma = partial(Claim, cases=lemma_cases)
 CLAIMS = (
-    Claim(
+    averaged(
+        equal(E(norm2(ERROR)), sigma**2 / (b * K)),
         id="F1",
         label="Lem: Grad_Variance_FedAvg",
-        kind="expectation",
         statement="The mean direction's variance is sigma^2/(bK) where the noise attains sigma.",
-        formula=r"E\|\bar d_t - \frac{1}{K}\sum_k \nabla f^{(k)}(x_t^{(k)})\|^2 = \sigma^2/(bK)",
-        compare=gradient_variance,
         cases=noisy_cases,
-        mutants=(SCALED, wrong("workers share their noise", shared_noise=True)),
+        mutants=(SCALED, recorded_with(shared, "workers share their noise")),
     ),
     lemma(
         E(norm2(ERROR)) <= sigma**2 / (b * K),
@@ -210,41 +171,37 @@ CLAIMS = (
         kind="conditional",
         statement="The mean direction's variance, given the past, is at most sigma^2/(bK).",
     ),
-    fedavg_lemma(
+    averaged(
+        sum_t(t, 1, T, mean_k(E(norm2(x[t, k] - xbar[t]))))
+        <= 3 * step**2 * (I - 1) * sigma**2 * T + 5 * step**2 * (I - 1) ** 2 * zeta**2 * T,
+        at=lambda path: path.t[-1:],
         id="F2",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
-        kind="expectation",
         statement="Between synchronisations the workers drift apart by this much at most, per run.",
-        formula=r"\sum_{t=1}^T \frac{1}{K}\sum_k E\|x_t^{(k)} - \bar x_t\|^2 \leq"
-        r" 3\eta^2(I-1)\sigma^2 T + 5\eta^2(I-1)^2\zeta^2 T",
-        compare=accumulated,
+        cases=lemma_cases,
         premises=small_step,
-        mutants=(
-            SCALED,
-            wrong("5 -> 0.005", drift=0.005),
-            wrong("without zeta", drift=0.0),
-            wrong("without sigma", noise=0.0),
-        ),
     ),
-    fedavg_lemma(
+    averaged(
+        sum_t(t, start, end - 1, mean_k(E(norm2(x[t, k] - xbar[t]))))
+        <= 3 * step**2 * (I - 1) * sigma**2 * I + 5 * step**2 * (I - 1) ** 2 * zeta**2 * I,
+        at=once_a_round,
         id="F2-R",
         label="lem: ErrorAccumulation_Iterates_FedAvg",
-        kind="expectation",
         statement="The same for every round by itself.",
-        formula=r"\sum_{t=\bar t_{s-1}}^{\bar t_s - 1} \frac{1}{K}\sum_k E\|x_t^{(k)} -"
-        r" \bar x_t\|^2 \leq 3\eta^2(I-1)\sigma^2 I + 5\eta^2(I-1)^2\zeta^2 I",
-        compare=lambda case: accumulated(case, per_round=True),
+        cases=lemma_cases,
         premises=small_step,
     ),
-    Claim(
+    averaged(
+        equal(
+            E(norm2(sum_t(l, start, end - 2, d[l, k] - grad_k(x[l, k])))),
+            (I - 1) * sigma**2 / b,
+        ),
+        at=once_a_round,
         id="F2a",
         label="Eq: GradVar_FedAvg",
-        kind="expectation",
         statement="A round's noises add up to variance (I-1) sigma^2/b: martingale differences.",
-        formula=r"E\|\sum_{\ell} (noise\ of\ worker\ k)\|^2 = (I-1)\sigma^2/b \leq (I-1)\sigma^2",
-        compare=noise_sum,
         cases=noisy_cases,
-        mutants=(SCALED, wrong("one minibatch for a whole round", kept=True)),
+        mutants=(SCALED, recorded_with(kept, "one minibatch for a whole round")),
     ),
     lemma(
         sum_k(norm2(round_so_far(APART)))
@@ -255,13 +212,13 @@ CLAIMS = (
         kind="pathwise",
         statement="The gradients' deviations over a round, by the drift and zeta.",
     ),
-    Claim(
-        id="F2c",
-        label="lem: ErrorAccumulation_Iterates_FedAvg",
-        kind="arithmetic",
-        statement="1 - 16L^2I^2 eta^2 >= 4/5, and 5/4 times 2 and 4 is at most 3 and 5.",
-        formula=r"1 - 16L^2I^2\eta^2 \geq 65/81 \geq 4/5",
-        compare=constants,
+    sized(
+        "F2c",
+        "lem: ErrorAccumulation_Iterates_FedAvg",
+        "1 - 16L^2I^2 eta^2 >= 4/5 at the largest step, and 2 and 4 over that are 3 and 5 at most.",
+        (1 - 16 * L**2 * I**2 * (1 / (9 * L * I)) ** 2 >= Q("4/5"))
+        & (2 / Q("4/5") <= 3)
+        & (4 / Q("4/5") <= 5),
     ),
     lemma(
         E(f(xbar[t + 1]))
