@@ -1,6 +1,7 @@
 """Claims made from a line of the language: formula, sides and place follow from the expression.
 
     stated     a line about a recorded run, asked of every replicate at every t
+    averaged   a line in expectation: means over the replicates of a run
     sized      a line between numbers, over a grid of sizes
     per_round  a line between second moments, asked of each step or round of a recorded run
     whole_run  a bound on E||grad f(xbar_a)||^2, asked of whole runs
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.base import Case, Claim, Comparison
-from stemtheory.claims.evidence.fedavg_path import FedAvgPath
+from stemtheory.claims.evidence.fedavg_path import FedAvgPath, recorded
 from stemtheory.claims.evidence.measured import MeasuredRun, measure
 from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import setting_of
@@ -33,7 +34,7 @@ from stemtheory.claims.evidence.rounds import (
     leaving_one_out,
     over_all,
 )
-from stemtheory.claims.evidence.scenes import compared, scene_of
+from stemtheory.claims.evidence.scenes import RunScene, scene_of
 from stemtheory.claims.evidence.size_scenes import scene_of_sizes
 from stemtheory.claims.language import (
     Evaluation,
@@ -44,36 +45,77 @@ from stemtheory.claims.language import (
     Times,
     checked,
     excess,
+    known,
     latex,
     letters,
     valued,
 )
+from stemtheory.claims.means import mean_sides
 from stemtheory.runtime import UsageError
 
+Recording = Path | FedAvgPath
 t = letters.t
 Values = Mapping[str, Expr]  # letters without indices, by name
 AVERAGE = letters.E(letters.norm2(letters.grad(letters.xbar_a)))
 
 
 def on_run(
-    path: Path | FedAvgPath,
+    path: Recording,
     line: Line,
     given: Index = t,
     place: tuple[str, Index] = ("all", t),
     literal: Line | None = None,
     values: tuple[Values, ...] = ({},),
+    opened: Callable[[Any], RunScene] = scene_of,
 ) -> Comparison:
     """Return both sides of a line at every t and replicate of a recorded run.
 
     ``literal`` is what the literal reading makes of it, where a round's points agree one step
-    later; ``values`` gives letters such as theta, and the line is asked with each of them.
+    later; ``values`` gives letters such as theta, and the line is asked with each of them;
+    ``opened`` makes the scene.
     """
     if literal and path.case.reading == "literal":
         line, given = literal, t - 1
-    scene = scene_of(path)
+    scene = opened(path)
     times = scene.times(given)
-    steps = [compared(step, given) for own in values for step in valued(line, own).steps]
+    steps = [scene.compared(step, given) for own in values for step in valued(line, own).steps]
     return _together(scene.evaluation, steps, times, scene.where(place[0], times[place[1]]))
+
+
+def on_average(
+    case: Case,
+    line: Line,
+    place: tuple[str, Index] = ("all", t),
+    at: Callable[[Recording], Any] = lambda path: path.t,
+    run: Callable[[Case], Recording] = recorded,
+) -> Comparison:
+    """Return the means over replicates of both sides at the times ``at``, and their spread.
+
+    Nothing is conditioned on: E is the mean of what happened. An equality is averaged over those
+    times as well. Mutants record the case by another ``run``.
+    """
+    path = run(case)
+    scene = scene_of(path)
+    times = scene.instances(at(path))
+    if all(step.sign == "=" for step in line.steps):
+        return _estimates(scene.evaluation, line, times)
+    where = scene.where(place[0], times[place[1]])
+    steps = [excess(step) for step in line.steps]
+    return mean_sides(_together(scene.evaluation, steps, times, where))
+
+
+def _estimates(evaluation: Evaluation, line: Line, times: Times) -> Comparison:
+    """Return one two-sided equality per step: the replicates' mean, and what it must be."""
+    rows = []
+    for step in line.steps:
+        left, right = (
+            _trimmed(evaluation.value(known(side, ()), times)) for side in (step.left, step.right)
+        )
+        each = (left - right).reshape(*np.shape(left - right)[:2], -1).mean(axis=(0, 2))
+        target, R = float(np.mean(right)), len(each)
+        rows.append((target + each.mean(), target, each.std(ddof=1) / np.sqrt(R), R - 1))
+    found, wanted, spread, dof = (np.array(column) for column in zip(*rows, strict=True))
+    return Comparison(found, wanted, spread=spread, dof=int(dof[0]), two_sided=True)
 
 
 def on_sizes(subject: Any, line: Line) -> Comparison:
@@ -128,9 +170,12 @@ def stated(
     place: tuple[str, Index] = ("all", t),
     literal: Line | None = None,
     values: tuple[Values, ...] = ({},),
+    opened: Callable[[Any], RunScene] = scene_of,
     **more: Any,
 ) -> Claim:
     """Return the claim that a line about a recorded run is.
+
+    ``opened`` gives the letters of a run; those of a line about any points are ``points_of``.
 
     Raises
     ------
@@ -138,8 +183,28 @@ def stated(
         If the line is not homogeneous, or speaks of what no run has.
     """
     line = checked(line, more.get("id", "this line"))
-    compare = partial(on_run, line=line, given=given, place=place, literal=literal, values=values)
+    compare = partial(on_run, line=line, given=given, place=place, literal=literal)
+    compare = partial(compare, values=values, opened=opened)
     return _claim(line, compare, **more)
+
+
+def averaged(
+    line: Line,
+    *,
+    place: tuple[str, Index] = ("all", t),
+    at: Callable[[Recording], Any] = lambda path: path.t,
+    **more: Any,
+) -> Claim:
+    """Return the claim in expectation that a line about a run is, asked at the times ``at``.
+
+    Raises
+    ------
+    UsageError
+        If the line is not homogeneous, or speaks of what no run has.
+    """
+    line = checked(line, more.get("id", "this line"))
+    compare = partial(on_average, line=line, place=place, at=at)
+    return replace(_claim(line, compare, kind="expectation", **more), identity=False)
 
 
 def sized(name: str, label: str, statement: str, line: Line, **more: Any) -> Claim:

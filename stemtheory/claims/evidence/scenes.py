@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.evidence import closed_forms
 from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
@@ -38,6 +39,15 @@ from stemtheory.runtime import Floats
 def scene_of(path: Path | FedAvgPath) -> RunScene:
     """Return the scene of a recorded run, kept with it, so that all lines share their norms."""
     kept: RunScene = vars(path).setdefault("scene", RunScene(path))
+    return kept
+
+
+FAR = 50.0  # the points of a run are few and close: look this many times farther out, too
+
+
+def points_of(path: Path) -> PointScene:
+    """Return the scene of a run's points, kept with it."""
+    kept: PointScene = vars(path).setdefault("points", PointScene(path))
     return kept
 
 
@@ -118,6 +128,8 @@ class RunScene:
             return problem.full_gradient(point)
         if node.function == "mean_noise_k":
             return self._mean_noise(node, times)
+        if node.function != "grad_k":  # what is drawn has a closed form, or none
+            raise TypeError(node)
         # the oracle wants its workers on the axis before the last
         other = 3 if node.worker == "k" else 2
         workers = point.squeeze(axis=other)
@@ -134,6 +146,10 @@ class RunScene:
         return np.stack([noise(path, every[i], minibatch(path, int(i) - 1)) for i in at])[
             :, :, :, None
         ]
+
+    def compared(self, step: Step, given: Index) -> Step:
+        """Return a comparison in excess form, with the closed forms of what comes after F_u."""
+        return _compared(step, given, FEDAVG if isinstance(self.path, FedAvgPath) else STEM)
 
     def there(self, place: str, times: Times) -> Any:
         """Return at which instances a place is."""
@@ -157,10 +173,14 @@ class RunScene:
     def times(self, given: Index) -> Times:
         """Return the instances: F_u is given for u = 1..T, and ``given`` says how t follows."""
         if given not in self._instances:
-            u, T = self.path.t, np.array([self.path.T])
-            at = {"t": u - given.shift, "start": self.path.base(u), "T": T}
-            self._instances[given] = Times(at)
+            self._instances[given] = self.instances(self.path.t, given)
         return self._instances[given]
+
+    def instances(self, u: Any, given: Index = letters.t) -> Times:
+        """Return chosen instances: round [start, end - 1] holds u."""
+        start, T = self.path.base(u), np.array([self.path.T])
+        end = start + self.path.case.I
+        return Times({"t": u - given.shift, "start": start, "end": end, "T": T})
 
     def total(self, node: Over, times: Times) -> None:
         """No sum over a recorded run has a closed form."""
@@ -168,7 +188,7 @@ class RunScene:
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Points are sums of up to I steps and means of K; gradients cost their terms' ulps."""
         path = self.path
-        if isinstance(node, At):
+        if isinstance(node, At) or node.name == "next_value":
             size = np.abs(value) + path.setting.L * (1 + self._largest)
             return 8 * EPS * (size + NOISY * path.setting.sigma)
         if not node.at:
@@ -188,10 +208,42 @@ class RunScene:
         return L * (1 + self._largest) if node.function == "f" else L
 
 
+class PointScene(RunScene):
+    """The points x_t^(k) of a run and the same, blown up: p, its neighbour q, and a common one."""
+
+    @cached_property
+    def sizes(self) -> dict[str, Any]:
+        """The letters without indices, among them the points [2 T, R, K, 1, dim]."""
+        near = self.path.p[self.path.t]
+        p = np.concatenate([near, FAR * near])
+        q = np.roll(p, 1, axis=0)  # each beside its successor, and near beside far
+        problem = self.path.problem
+        return {
+            **super().sizes,
+            "p": p[..., None, :],
+            "p2": q[..., None, :],
+            "pbar": mean_over_workers(p)[:, :, None, None],
+            "sample_noise": problem.noise_variance(p)[..., None],
+            "sample_change": problem.noise_change(p, q)[..., None],
+        }
+
+    def times(self, given: Index) -> Times:
+        """Return the instances: each t twice, for its point and for the far one."""
+        if given not in self._instances:
+            self._instances[given] = Times({"t": np.tile(self.path.t, 2)})
+        return self._instances[given]
+
+    def compared(self, step: Step, given: Index) -> Step:
+        """Return a comparison in excess form, with the closed forms of one sample's noise."""
+        return _compared(step, given, (_sampled,))
+
+    def rounding(self, node: Symbol | At, value: Any) -> Any:
+        """The points are what they are."""
+        return 0.0 if isinstance(node, Symbol) and node.vector else super().rounding(node, value)
+
+
 @cache
-def compared(step: Step, given: Index) -> Step:
-    """Return a comparison in excess form, with the closed forms of what comes after F_u."""
-    rules = (_next_error, _next_drift, _bracket_noise, _moved_gradients, _apart_gradients)
+def _compared(step: Step, given: Index, rules: tuple[Any, ...]) -> Step:
     return excess(step, tuple(partial(rule, given=given) for rule in rules))
 
 
@@ -252,3 +304,31 @@ def _apart_gradients(body: Expr, given: Index) -> Expr | None:
     old = letters.about_mean(letters.sampled_k, letters.stale, given + 1)
     known = letters.sum_k(letters.norm2(old))
     return letters.apart_gradients[given] if body == known else None
+
+
+def _direction_noise(body: Expr, given: Index) -> Expr | None:
+    """E||dbar_u - (1/K) sum_k grad f^(k)(x_u^(k))||^2 of FedAvg, whose d_u is not known at F_u."""
+    mean = letters.mean_k(letters.grad_k(letters.x[given, letters.k]))
+    wanted = letters.norm2(letters.dbar[given] - mean)
+    return letters.direction_noise[given] if body == wanted else None
+
+
+def _next_value(body: Expr, given: Index) -> Expr | None:
+    """E f(xbar_{u+1}) of FedAvg."""
+    known = body == letters.f(letters.xbar[given + 1])
+    return letters.next_value[given] if known else None
+
+
+def _sampled(body: Expr, given: Index) -> Expr | None:
+    """E||.||^2 of one sample's error, and of the change of its gradient from p to q."""
+    p, q = letters.p, letters.p2
+    if body == letters.norm2(letters.sample_k(p) - letters.grad_k(p)):
+        return letters.sample_noise
+    if body == letters.norm2(letters.sample_k(p) - letters.sample_k(q)):
+        moved = letters.norm2(letters.grad_k(p) - letters.grad_k(q))
+        return moved + letters.sample_change
+    return None
+
+
+STEM = (_next_error, _next_drift, _bracket_noise, _moved_gradients, _apart_gradients)
+FEDAVG = (_direction_noise, _next_value)

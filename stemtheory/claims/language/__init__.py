@@ -2,6 +2,7 @@
 
 from stemtheory.claims.language import letters as letters
 from stemtheory.claims.language.algebra import excess as excess
+from stemtheory.claims.language.algebra import known as known
 from stemtheory.claims.language.evaluation import EPS as EPS
 from stemtheory.claims.language.evaluation import Evaluation as Evaluation
 from stemtheory.claims.language.evaluation import Scene as Scene
@@ -23,4 +24,5 @@ from stemtheory.claims.language.expression import valued as valued
 from stemtheory.claims.language.mutation import Wrong as Wrong
 from stemtheory.claims.language.mutation import wrong_versions as wrong_versions
 from stemtheory.claims.language.printing import latex as latex
+from stemtheory.claims.language.printing import tex as tex
 from stemtheory.claims.language.units import checked as checked

@@ -186,11 +186,15 @@ class Call(Expr):
 
 @node
 class At(Expr):
-    """The loss or a gradient at a point: ``f``, ``grad`` (of f), ``grad_k`` (of worker k)."""
+    """The loss or a gradient at a point: ``f``, ``grad`` (of f), ``grad_k`` (of worker k).
+
+    Of worker k also ``sample_k``, the gradient for one sample, and ``noise_k``, its error.
+    """
 
     function: str
     point: Expr
     worker: str = ""
+    sample: str = "xi"
 
     @cached_property
     def is_vector(self) -> bool:
@@ -271,12 +275,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the paper: one comparison, a chain of them, or several side by side."""
+    """A line of the paper: one comparison, a chain of them, or several side by side.
+
+    It is said of two different workers, or samples, where they are ``distinct``.
+    """
 
     steps: tuple[Step, ...]
+    distinct: tuple[Index, ...] = ()
 
     def __and__(self, other: Line) -> Line:
-        return Line(self.steps + other.steps)
+        return Line(self.steps + other.steps, self.distinct or other.distinct)
+
+    def of(self, *distinct: Index) -> Line:
+        """Return the line, said of two different workers or samples."""
+        return replace(self, distinct=distinct)
 
 
 def expr(value: Any) -> Expr:

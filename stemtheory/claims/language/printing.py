@@ -28,7 +28,13 @@ from stemtheory.claims.language.expression import (
     put,
 )
 
-ANCHORS = {"l": r"\ell", "start": r"\bar t_{s-1}", "end": r"\bar t_s"}
+ANCHORS = {
+    "l": r"\ell",
+    "start": r"\bar t_{s-1}",
+    "end": r"\bar t_s",
+    "xi": r"\xi",
+    "xi'": r"\xi'",
+}
 SIGNS = {"<=": r"\leq", "=": "="}
 MINUS = Number(Fraction(-1))
 
@@ -44,7 +50,7 @@ def latex(line: Line) -> str:
         else:
             shown += (r",\quad " if shown else "") + f"{tex(left)} {sign} {tex(right)}"
         last = right
-    return shown
+    return shown + (r",\ " if line.distinct else "") + r" \neq ".join(map(tex, line.distinct))
 
 
 def tex(node: Expr) -> str:
@@ -227,19 +233,20 @@ def _call(node: Call) -> str:
 def _at(node: At) -> str:
     own = rf"\nabla f^{{({node.worker})}}"
     point = tex(node.point)
+    drawn = f"{own}({point};{_index(node.sample, 0)})"
     match node.function:
         case "noise_k":
-            return rf"({own}({point};\xi) - {own}({point}))"
+            return f"({drawn} - {own}({point}))"
         case "mean_noise_k":
-            return rf"\frac{{1}}{{b}} \sum_\xi ({own}({point};\xi) - {own}({point}))"
-        case "sampled_k":
-            return rf"{own}({point};\xi)"
+            return rf"\frac{{1}}{{b}} \sum_\xi ({drawn} - {own}({point}))"
+        case "sample_k" | "sampled_k":
+            return drawn
     name = {"f": "f", "grad": r"\nabla f", "grad_k": own}
     return f"{name[node.function]}({tex(node.point)})"
 
 
 def _over(node: Over) -> str:
-    below = node.index.name
+    below = _index(node.index.name, 0)
     if node.first is not None and node.last is not None:
         ends = rf"\sum_{{{tex(node.index)}={tex(node.first)}}}^{{{tex(node.last)}}}"
     else:

@@ -55,7 +55,7 @@ def checked(line: Line, name: str = "this line") -> Line:
     """
     for step in line.steps:
         for side in (step.left, step.right):
-            _indices(name, side, set(WORKERS))  # a line about x_t^(k) is asked of every k
+            _indices(name, side, set(WORKERS))  # one bound by no sum: the line is said of each
         units(name, step.left, step.right)
     return line
 
