@@ -22,7 +22,20 @@ from stemtheory.claims.base import (
 from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.evidence.measured import against, premises
 from stemtheory.claims.language import Q
-from stemtheory.claims.language.letters import I, L, c, eta, l, rise, sigma, start, sum_t, t, zeta
+from stemtheory.claims.language.letters import (
+    I,
+    L,
+    b,
+    c,
+    eta,
+    l,
+    rise,
+    sigma,
+    start,
+    sum_t,
+    t,
+    zeta,
+)
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.paper.stem.potential import descent, potential
 from stemtheory.claims.stating import stated
@@ -37,7 +50,8 @@ FOUR_READINGS = (*ALL_READINGS, "average-both")
 
 potential_over_round = rise(potential(l), l, start, t) <= (
     descent(Q("27/64"))
-    + 3 * c**2 * sigma**2 / (64 * L**2) * sum_t(l, start, t, eta[l] ** 3)
+    + c**2 * sigma**2 / (32 * L**2) * sum_t(l, start, t, eta[l] ** 3)
+    + c**2 * sigma**2 / (64 * b * L**2) * sum_t(l, start, t, eta[l] ** 3)
     + c**2 * zeta**2 / (32 * L**2) * (I - 1) / I * sum_t(l, start, t, eta[l] ** 3)
 )
 
