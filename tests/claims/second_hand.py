@@ -730,7 +730,7 @@ def F2_R(r: Any, t: int) -> Pair:
 
 def F2a(r: Any, t: int) -> list[Pair]:
     """Eq: GradVar_FedAvg"""
-    # For every worker. The words keep the b of step (c), step (d) drops it.
+    # For every worker, up to step (c): the words keep the b that step (d) drops.
     return [pair for k in range(r.K) for pair in round_noise(r, t, k)]
 
 
@@ -742,7 +742,6 @@ def round_noise(r: Any, t: int, k: int) -> list[Pair]:
         sum(sq(r.gs[j][k] - r.g[j][k]) for j in past),
         sum(1 / r.b**2 * r.b * sq(r.gx[j][k] - r.g[j][k]) for j in past),
         (r.I - 1) / r.b * r.sigma**2,
-        (r.I - 1) * r.sigma**2,
     )
 
 
@@ -977,18 +976,18 @@ def R1(r: Any, t: int) -> Pair:
     return Phi(r, t + 1, 240) - Phi(r, t, 240), right
 
 
-def R2(r: Any, t: int) -> list[Pair]:
+def R2(r: Any, t: int) -> Pair:
     """lem: GradientError_PotentialFn_App"""
-    # For every i of the round that holds t; q and Y are that round's.
+    # q and Y are those of the round that holds t, and i is t's place in it.
+    i = t - r.start(t)
     K, carried = r.K, r.kappa * r.L * r.Z[round_of(r, t) - 1]
-    forcing = [
+    forcing = (
         r.L * r.h * math.sqrt(K) * sum(r.q[:i])
         + carried
         + i * r.alpha * math.sqrt(K / 2) * r.zeta
         + r.alpha * math.sqrt(i * K / r.b) * r.sigma
-        for i in range(r.I)
-    ]
-    return [(r.Y[i], 1.0687 * forcing[i]) for i in range(1, r.I)]
+    )
+    return r.Y[i], 1.0687 * forcing
 
 
 def R3(r: Any, t: int) -> Pair:
