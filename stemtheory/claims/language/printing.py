@@ -28,7 +28,8 @@ from stemtheory.claims.language.expression import (
 )
 
 ANCHORS = {"l": r"\ell", "start": r"\bar t_{s-1}", "end": r"\bar t_s"}
-SIGNS = {"<=": r"\leq", "=": "="}
+SIGNS = {"<=": r"\leq", "<": "<", "=": "="}
+TURNED = {"<=": r"\geq", "<": ">"}
 MINUS = Number(Fraction(-1))
 
 
@@ -37,7 +38,7 @@ def latex(line: Line) -> str:
     shown, last = "", None
     for step in line.steps:
         left, right = (step.right, step.left) if step.turned else (step.left, step.right)
-        sign = r"\geq" if step.turned else SIGNS[step.sign]
+        sign = (TURNED if step.turned else SIGNS)[step.sign]
         if last is not None and last == left:
             shown += f" {sign} {tex(right)}"
         else:
