@@ -3,6 +3,8 @@
     stated     a line about a recorded run, asked of every replicate at every t
     averaged   a line in expectation: means over the replicates of a run
     sized      a line between numbers, over a grid of sizes
+    per_round  a line between second moments, asked of each step or round of a recorded run
+    whole_run  a bound on E||grad f(xbar_a)||^2, asked of whole runs
 
 ``given`` says what the past is: F_t for ``t``, F_{t-1} for ``t - 1``; the round is that of F_u. The
 sides are in excess form; of an identity the left side is the error and the right its float budget.
@@ -21,8 +23,18 @@ import numpy as np
 
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, recorded
-from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.scenes import compared, scene_of
+from stemtheory.claims.evidence.measured import MeasuredRun, measure
+from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.recorded import setting_of
+from stemtheory.claims.evidence.rounds import (
+    Each,
+    Mean,
+    RoundScene,
+    jackknife,
+    leaving_one_out,
+    over_all,
+)
+from stemtheory.claims.evidence.scenes import RunScene, scene_of
 from stemtheory.claims.evidence.size_scenes import scene_of_sizes
 from stemtheory.claims.language import (
     Evaluation,
@@ -37,11 +49,15 @@ from stemtheory.claims.language import (
     latex,
     letters,
     meant,
+    valued,
 )
 from stemtheory.claims.means import mean_sides
+from stemtheory.runtime import UsageError
 
 Recording = Path | FedAvgPath
 t = letters.t
+Values = Mapping[str, Expr]  # letters without indices, by name
+AVERAGE = letters.E(letters.norm2(letters.grad(letters.xbar_a)))
 
 
 def on_run(
@@ -49,11 +65,21 @@ def on_run(
     line: Line,
     given: Index = t,
     place: tuple[str, Index] = ("all", t),
+    literal: Line | None = None,
+    values: tuple[Values, ...] = ({},),
+    opened: Callable[[Any], RunScene] = scene_of,
 ) -> Comparison:
-    """Return both sides of a line at every t and replicate of a recorded run."""
-    scene = scene_of(path)
+    """Return both sides of a line at every t and replicate of a recorded run.
+
+    ``literal`` is what the literal reading makes of it, where a round's points agree one step
+    later; ``values`` gives letters such as theta, and the line is asked with each of them;
+    ``opened`` makes the scene.
+    """
+    if literal and path.case.reading == "literal":
+        line, given = literal, t - 1
+    scene = opened(path)
     times = scene.times(given)
-    steps = [compared(step, given) for step in line.steps]
+    steps = [scene.compared(step, given) for own in values for step in valued(line, own).steps]
     return _together(scene.evaluation, steps, times, scene.where(place[0], times[place[1]]))
 
 
@@ -127,8 +153,9 @@ def _met(evaluation: Evaluation, provided: Line | None, times: Times) -> Any:
 def _together(evaluation: Evaluation, steps: list[Step], times: Times, where: Any) -> Comparison:
     """Return the sides of several comparisons one after the other, with their places and times."""
     found = [_sides(evaluation, step, times) for step in steps]
-    every = (np.shape(side) for sides in found for side in sides)
-    shape = np.broadcast_shapes((len(times.at["t"]), 1), *every)
+    shapes = [np.shape(side) for sides in found for side in sides]
+    axes = max(2, *map(len, shapes))
+    shape = np.broadcast_shapes((len(times.at["t"]), *[1] * (axes - 1)), *shapes)
     left, right, floor = (
         np.concatenate([np.broadcast_to(side, shape) for side in column])
         for column in zip(*found, strict=True)
@@ -165,9 +192,18 @@ def _trimmed(value: Any) -> Any:
 
 
 def stated(
-    line: Line, *, given: Index = t, place: tuple[str, Index] = ("all", t), **more: Any
+    line: Line,
+    *,
+    given: Index = t,
+    place: tuple[str, Index] = ("all", t),
+    literal: Line | None = None,
+    values: tuple[Values, ...] = ({},),
+    opened: Callable[[Any], RunScene] = scene_of,
+    **more: Any,
 ) -> Claim:
     """Return the claim that a line about a recorded run is.
+
+    ``opened`` gives the letters of a run; those of a line about any points are ``points_of``.
 
     Raises
     ------
@@ -175,7 +211,8 @@ def stated(
         If the line is not homogeneous, or speaks of what no run has.
     """
     line = checked(line, more.get("id", "this line"))
-    compare = partial(on_run, line=line, given=given, place=place)
+    compare = partial(on_run, line=line, given=given, place=place, literal=literal)
+    compare = partial(compare, values=values, opened=opened)
     return _claim(line, compare, **more)
 
 
@@ -224,6 +261,71 @@ def sized(
     compare = partial(compare, provided=checked(provided, name))
     claim = _claim(line, compare, **made)
     return replace(claim, formula=rf"{claim.formula}\ \mathrm{{if}}\ {latex(provided)}")
+
+
+def on_whole_run(case: Case, line: Line, measured: Callable[[Case], MeasuredRun]) -> Comparison:
+    """Return E||grad f(xbar_a)||^2 of a case beside its bound, the right side of a line.
+
+    The bound is vacuous where it is no better than standing still: min(||grad f(x_1)||^2, 2 L gap).
+    """
+    found, s = measured(case), setting_of(case)
+    scene = scene_of_sizes([s])
+    right = scene.evaluation.value(line.steps[0].right, scene.times)
+    return Comparison(
+        np.array([found.mean]),
+        np.ravel(right),
+        t=case.T,
+        spread=found.error,
+        dof=found.dof,
+        trivial=np.minimum(found.standstill, 2 * s.L * s.gap),
+    )
+
+
+def whole_run(
+    line: Line, *, measured: Callable[[Case], MeasuredRun] = measure, **more: Any
+) -> Claim:
+    """Return the claim that a bound E||grad f(xbar_a)||^2 <= ... on whole runs is.
+
+    ``measured`` tells what stands on the left; left out, the runs are simulated.
+
+    Raises
+    ------
+    UsageError
+        If the line is not homogeneous, or its left side is another.
+    """
+    name = more.get("id", "this line")
+    if [(step.left, step.sign) for step in line.steps] != [(AVERAGE, "<=")]:
+        raise UsageError(f"{name}: a bound on a whole run begins with E(norm2(grad(xbar_a))) <=.")
+    compare = partial(on_whole_run, line=checked(line, name), measured=measured)
+    return _claim(line, compare, **{"kind": "expectation", **more})
+
+
+def on_rounds(case: Case, line: Line, each: Each) -> Comparison:
+    """Return both sides of a line between moments of the rounds of a recorded run."""
+    path = record(case)
+    steps = [excess(step) for step in line.steps]
+
+    def sides(mean: Mean) -> Comparison:
+        scene = RoundScene(path, mean)
+        return _together(scene.evaluation, steps, scene.times(each), np.array(["all"]))
+
+    found, R = sides(over_all), case.replicates
+    if R == 1:
+        return replace(found, spread=0.0, dof=0)
+    others = sides(leaving_one_out)
+    return replace(found, spread=jackknife(others.left - others.right), dof=R - 1)
+
+
+def per_round(line: Line, *, each: Each, **more: Any) -> Claim:
+    """Return the claim that a line between moments is, asked ``each`` step or round of a run.
+
+    Raises
+    ------
+    UsageError
+        If the line is not homogeneous.
+    """
+    compare = partial(on_rounds, line=checked(line, more.get("id", "this line")), each=each)
+    return _claim(line, compare, **{"kind": "expectation", **more})
 
 
 def _claim(line: Line, compare: Any, **more: Any) -> Claim:

@@ -1,115 +1,124 @@
-"""Second moments on the rounds of recorded runs, and inequalities between their square roots.
+"""Second moments on the rounds of a recorded run as a scene: what the repaired proof speaks of.
 
-The repaired proof bounds drift and jump per round in the norm ||.|| = (E||.||^2)^{1/2}. Over R
-replicates every moment is a mean, every inequality a smooth function of means; the jackknife
-gives the standard error of right - left. A run without noise is its own expectation.
+The proof bounds drift and jump per round in the norm ||.|| = (E||.||^2)^{1/2}. Over R replicates
+every moment is a mean, every inequality a smooth function of means; the jackknife gives the
+standard error of right - left. A run without noise is its own expectation.
 
-Paper: Lemma (lem: GradientError_PotentialFn_App).
+Paper: Lemma (lem: GradientError_PotentialFn_App); docs/repaired-theorem.md, steps 4 to 6.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 
-from stemtheory.bounds import Setting
-from stemtheory.claims.base import Case, Compare, Comparison
-from stemtheory.claims.evidence.path import Path, record
+from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.language import EPS, At, Evaluation, Over, Symbol, Times
 from stemtheory.runtime import Floats
 
+Mean = Callable[[Floats], Floats]
+Each = Literal["step", "round"]
 
-@dataclass(frozen=True)
-class Rounds:
-    """Moments by round s = 1..S; ``n`` is 1 (all replicates) or R (each left out in turn).
 
-    ``eta`` (S, I) is eta_{t0 + i}, t0 = tbar_{s-1}; ``q`` (n, S, I) the root of E||dbar||^2 there;
-    ``Y`` (n, S, I - 1) that of E Dl_{t0 + i}, i = 1..I-1; ``Z`` (n, S + 1) that of E X at the jump
-    that ends round s, with Z_0 = 0. ``c`` is that of a_{t+1} = c eta_t^2, and ``carry`` is 1 where
-    the jump reaches into the next round (literal), else 0.
+class RoundScene:
+    """Letters of the rounds of a run; on the axis of replicates stand the means that are taken.
+
+    ``mean`` takes [T + 2, R] to [T + 2, n]: n is 1 (all replicates) or R (each left out in turn).
     """
 
-    setting: Setting
-    eta: Floats
-    q: Floats
-    Y: Floats
-    Z: Floats
-    c: float
-    carry: float
+    def __init__(self, path: Path, mean: Mean) -> None:
+        s, I = path.setting, path.case.I
+        start = 1 + I * np.arange(path.case.rounds)
+        self.path, self.evaluation, self.start = path, Evaluation(self), start
+        literal = path.case.reading == "literal"
+        self.sizes = {
+            **{name: getattr(s, name) for name in ("K", "I", "b", "L", "sigma", "zeta")},
+            "m": s.sync_batch,
+            "c": float(path.a[2] / path.eta[1] ** 2),
+            "kappa": float(literal),
+        }
+        inside = start[:, None] + np.arange(I)
+        eta, q2, drift = path.eta[:, None], mean(path.q2), mean(path.Dl)
+        # the jump that ends a round lies I after its start, or I - 1 where x is averaged first
+        jump = start + I - (not literal)
+        self.arrays = {
+            "eta": eta,
+            "q": np.sqrt(q2),
+            "Y": np.sqrt(drift),
+            "Z": _from_zero(np.sqrt(mean(path.X)[jump])),
+            "D": _from_zero((eta * drift)[inside[:, 1:]].sum(axis=1)),
+            "Q": _from_zero(q2[inside].sum(axis=1)),
+        }
 
-    @property
-    def h(self) -> Floats:
-        """eta at the start of each round, the largest in it, shape (S,)."""
-        return self.eta[:, 0]
+    def times(self, each: Each) -> Times:
+        """Return as instances every t after the first of its round, or every round."""
+        if each == "round":
+            t = self.start
+        else:
+            t = np.setdiff1d(self.path.t, self.start)
+        start = self.path.base(t)
+        I = self.path.case.I
+        return Times({"t": t, "start": start, "end": start + I, "s": (start - 1) // I + 1})
 
-    @property
-    def alpha(self) -> Floats:
-        """c h^2, the largest momentum of each round, shape (S,)."""
-        return self.c * self.h**2
+    def number(self, value: Fraction) -> float:
+        """Return the nearest float."""
+        return float(value)
 
+    def letter(self, symbol: Symbol, times: Times) -> Any:
+        """Return a size, a letter of the round, or a moment at a time or a round."""
+        if symbol.at:
+            return self.arrays[symbol.name][times[symbol.at[0]]][..., None, None]
+        if symbol.name in self.sizes:
+            return self.sizes[symbol.name]
+        h = self.path.eta[times.at["start"]]
+        values = {"h": h, "alpha": self.sizes["c"] * h**2, "i": times.at["t"] - times.at["start"]}
+        return values[symbol.name][:, None, None, None]
 
-Sides = Callable[..., tuple[Floats, Floats]]
+    def apply(self, node: At, point: Any, times: Times) -> Any:
+        """Refuse: moments have no points."""
+        raise TypeError(node)
 
+    def there(self, place: str, times: Times) -> Any:
+        """Refuse: a round is no place."""
+        raise TypeError(place)
 
-def rounds_of(path: Path, mean: Callable[[Floats], Floats]) -> Rounds:
-    """Return the moments of a run; ``mean`` takes [T + 2, R] to means of shape [n, T + 2]."""
-    I, S = path.case.I, path.case.rounds
-    start = 1 + I * np.arange(S)
-    inside = start[:, None] + np.arange(I)
-    # the jump lies I after t0, or I - 1 where x is averaged first
-    offset = I - (path.case.reading == "average-first")
-    jumps = np.sqrt(mean(path.X)[:, start + offset])
-    return Rounds(
-        setting=path.setting,
-        eta=path.eta[inside],
-        q=np.sqrt(mean(path.q2)[:, inside]),
-        Y=np.sqrt(mean(path.Dl)[:, inside[:, 1:]]),
-        Z=np.concatenate([np.zeros((len(jumps), 1)), jumps], axis=1),
-        c=float(path.a[2] / path.eta[1] ** 2),
-        carry=float(path.case.reading == "literal"),
-    )
+    def total(self, node: Over, times: Times) -> None:
+        """No sum over a recorded run has a closed form."""
+
+    def rounding(self, node: Symbol | At, value: Any) -> Any:
+        """Means of squares and their roots: a few units each."""
+        return 8 * EPS * np.abs(value)
+
+    def slope(self, node: At, value: Any) -> Any:
+        """Refuse: moments have no points."""
+        raise TypeError(node)
 
 
 def over_all(values: Floats) -> Floats:
-    """Return the mean over replicates, [T + 2, R] to [1, T + 2]."""
-    return np.asarray(values.mean(axis=1)[None])
+    """Return the mean over replicates, [T + 2, R] to [T + 2, 1]."""
+    return np.asarray(values.mean(axis=1, keepdims=True))
 
 
 def leaving_one_out(values: Floats) -> Floats:
-    """Return the means without each replicate in turn, [T + 2, R] to [R, T + 2]."""
-    R = values.shape[1]
+    """Return the means without each replicate in turn, [T + 2, R] to [T + 2, R]."""
     rest = values.sum(axis=1, keepdims=True) - values
-    return np.asarray(np.maximum(rest, 0).T / (R - 1))
+    return np.asarray(np.maximum(rest, 0) / (values.shape[1] - 1))
 
 
-def on_rounds(sides: Sides) -> Compare:
-    """Return the comparison, per round, of both sides of an inequality between moments.
+def jackknife(values: Floats) -> Floats:
+    """Return the standard error of a function of means, [n, 1], from its values [n, R].
 
-    Mutants hand ``sides`` other arguments, or multiply sigma and zeta on the right.
+    Those are computed ``leaving_one_out`` of the R replicates.
     """
-
-    def compare(case: Case, sigma: float = 1.0, zeta: float = 1.0, **other: Any) -> Comparison:
-        path, R = record(case), case.replicates
-        s = path.setting
-        setting = replace(s, sigma=sigma * s.sigma, zeta=zeta * s.zeta)
-
-        def changed(r: Rounds) -> tuple[Floats, Floats]:
-            return sides(replace(r, setting=setting), **other)
-
-        left, right = changed(rounds_of(path, over_all))
-        spread = jackknife(changed, path) if R > 1 else np.zeros_like(left)
-        return Comparison(left, right, t=np.zeros_like(left), spread=spread, dof=R - 1)
-
-    return compare
+    R = values.shape[1]
+    apart = values - values.mean(axis=1, keepdims=True)
+    return np.asarray(math.sqrt((R - 1) / R) * np.sqrt((apart**2).sum(axis=1, keepdims=True)))
 
 
-def jackknife(sides: Sides, path: Path) -> Floats:
-    """Return the standard error of left - right, shape [1, ...] as the sides."""
-    R = path.case.replicates
-    left, right = sides(rounds_of(path, leaving_one_out))
-    gap = left - right
-    deviation = gap - gap.mean(axis=0)
-    return np.asarray(math.sqrt((R - 1) / R) * np.sqrt((deviation**2).sum(axis=0)))[None]
+def _from_zero(by_round: Floats) -> Floats:
+    """Return values [S, n] as rows 0..S; before the first round nothing is carried over."""
+    return np.concatenate([np.zeros_like(by_round[:1]), by_round])

@@ -22,5 +22,10 @@ from stemtheory.claims.language.expression import Sum as Sum
 from stemtheory.claims.language.expression import Symbol as Symbol
 from stemtheory.claims.language.expression import chain as chain
 from stemtheory.claims.language.expression import equal as equal
+from stemtheory.claims.language.expression import expr as expr
+from stemtheory.claims.language.expression import valued as valued
+from stemtheory.claims.language.mutation import Wrong as Wrong
+from stemtheory.claims.language.mutation import wrong_versions as wrong_versions
 from stemtheory.claims.language.printing import latex as latex
+from stemtheory.claims.language.printing import tex as tex
 from stemtheory.claims.language.units import checked as checked

@@ -30,9 +30,9 @@ from stemtheory.claims.language.expression import (
     Sum,
     Symbol,
     Young,
+    put,
 )
 from stemtheory.claims.language.letters import LETTERS
-from stemtheory.claims.language.printing import _shifted as put
 
 Rule = Callable[[Expr], Expr | None]  # what the expectation of an expression is, if it is known
 Factors = tuple[tuple[Expr, Expr], ...]  # bases with their exponents

@@ -34,8 +34,8 @@ from stemtheory.claims.language.expression import (
     Sum,
     Symbol,
     Young,
+    put,
 )
-from stemtheory.runtime import UsageError
 
 EPS = float(np.finfo(np.float64).eps)
 KEPT = (Inner, Over, At)  # what is worth keeping, since lines of one run share it
@@ -143,8 +143,9 @@ class Evaluation:
                 return self._over(node, times)
             case Expected(body):
                 return self.value(body, times)
-            case Rise():
-                raise UsageError("a rise is evaluated by its steps: see algebra.known.")
+            case Rise(body, index, first, last):
+                later, sooner = put(body, index, last + 1), put(body, index, first)
+                return self.value(later, times) - self.value(sooner, times)
             case Young(one, other):
                 return (np.sqrt(self.value(one, times)) + np.sqrt(self.value(other, times))) ** 2
             case Either(place, there, elsewhere):

@@ -8,12 +8,12 @@ Numbers are exact; ``1/(8*K)`` is one, and a printed decimal or fraction is writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, TypeVar, dataclass_transform
+from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
 Sign = Literal["<=", "<", "="]
 Kind = TypeVar("Kind")
@@ -132,15 +132,21 @@ class Index(Expr):
     name: str
     shift: int = 0
 
+    @overload
+    def __add__(self, other: int) -> Index: ...
+    @overload
+    def __add__(self, other: Any) -> Expr: ...
     def __add__(self, other: Any) -> Expr:
-        return (
-            replace(self, shift=self.shift + other)
-            if type(other) is int
-            else super().__add__(other)
-        )
+        plain = type(other) is int
+        return Index(self.name, self.shift + other) if plain else super().__add__(other)
 
+    @overload
+    def __sub__(self, other: int) -> Index: ...
+    @overload
+    def __sub__(self, other: Any) -> Expr: ...
     def __sub__(self, other: Any) -> Expr:
-        return self + -other if type(other) is int else super().__sub__(other)
+        plain = type(other) is int
+        return Index(self.name, self.shift - other) if plain else super().__sub__(other)
 
 
 @node
@@ -189,11 +195,15 @@ class Call(Expr):
 
 @node
 class At(Expr):
-    """The loss or a gradient at a point: ``f``, ``grad`` (of f), ``grad_k`` (of worker k)."""
+    """The loss or a gradient at a point: ``f``, ``grad`` (of f), ``grad_k`` (of worker k).
+
+    Of worker k also ``sample_k``, the gradient for one sample, and ``noise_k``, its error.
+    """
 
     function: str
     point: Expr
     worker: str = ""
+    sample: str = "xi"
 
     @cached_property
     def is_vector(self) -> bool:
@@ -274,12 +284,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the paper: one comparison, a chain of them, or several side by side."""
+    """A line of the paper: one comparison, a chain of them, or several side by side.
+
+    It is said of two different workers, or samples, where they are ``distinct``.
+    """
 
     steps: tuple[Step, ...]
+    distinct: tuple[Index, ...] = ()
 
     def __and__(self, other: Line) -> Line:
-        return Line(self.steps + other.steps)
+        return Line(self.steps + other.steps, self.distinct or other.distinct)
+
+    def of(self, *distinct: Index) -> Line:
+        """Return the line, said of two different workers or samples."""
+        return replace(self, distinct=distinct)
 
 
 def expr(value: Any) -> Expr:
@@ -311,6 +329,37 @@ def chain(*sides: Any) -> Line:
     """Return sides[0] <= sides[1] <= ..."""
     parts = [expr(side) for side in sides]
     return Line(tuple(Step(a, "<=", b) for a, b in pairwise(parts)))
+
+
+def put(node: Expr, index: Index, to: Index) -> Expr:
+    """Return an expression with an index put at another."""
+
+    def moved(at: Index) -> Index:
+        return Index(to.name, to.shift + at.shift) if at.name == index.name else at
+
+    def changed(part: Expr) -> Expr:
+        match part:
+            case Symbol(_, at):
+                return replace(part, at=tuple(map(moved, at)))
+            case Index():
+                return moved(part)
+            case Over(_, _, _, Index() as first, Index() as last):
+                part = replace(part, first=moved(first), last=moved(last))
+        return part.rebuilt(changed)
+
+    return changed(node)
+
+
+def valued(line: Line, values: Mapping[str, Expr]) -> Line:
+    """Return a line with letters that stand at no index replaced, by name."""
+
+    def new(part: Expr) -> Expr:
+        if isinstance(part, Symbol) and not part.at:
+            return values.get(part.name, part)
+        return part.rebuilt(new)
+
+    steps = (replace(step, left=new(step.left), right=new(step.right)) for step in line.steps)
+    return Line(tuple(steps))
 
 
 def _flat(kind: type[Sum | Product], *parts: Expr) -> tuple[Expr, ...]:

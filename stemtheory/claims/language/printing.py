@@ -25,9 +25,16 @@ from stemtheory.claims.language.expression import (
     Sum,
     Symbol,
     Young,
+    put,
 )
 
-ANCHORS = {"l": r"\ell", "start": r"\bar t_{s-1}", "end": r"\bar t_s"}
+ANCHORS = {
+    "l": r"\ell",
+    "start": r"\bar t_{s-1}",
+    "end": r"\bar t_s",
+    "xi": r"\xi",
+    "xi'": r"\xi'",
+}
 SIGNS = {"<=": r"\leq", "<": "<", "=": "="}
 TURNED = {"<=": r"\geq", "<": ">"}
 MINUS = Number(Fraction(-1))
@@ -44,7 +51,7 @@ def latex(line: Line) -> str:
         else:
             shown += (r",\quad " if shown else "") + f"{tex(left)} {sign} {tex(right)}"
         last = right
-    return shown
+    return shown + (r",\ " if line.distinct else "") + r" \neq ".join(map(tex, line.distinct))
 
 
 def tex(node: Expr) -> str:
@@ -75,7 +82,7 @@ def tex(node: Expr) -> str:
         case Expected(body):
             return _expected(body)
         case Rise(body, index, first, last):
-            ends = (_shifted(body, index, last + 1), _shifted(body, index, first))
+            ends = (put(body, index, last + 1), put(body, index, first))
             return f"E[{tex(ends[0])} - {_wrapped(ends[1])}]"
         case Young(one, other):
             return rf"(1+\beta) {_wrapped(one)} + (1+\tfrac{{1}}{{\beta}}) {_wrapped(other)}"
@@ -122,7 +129,8 @@ def text(node: Expr) -> str:
 
 def _number(node: Number) -> str:
     if node.printed and "/" not in node.printed:
-        return node.printed
+        digits, _, power = node.printed.partition("e")
+        return digits + (rf" \cdot 10^{{{power}}}" if power else "")
     top, bottom = (node.printed or str(node.value)).partition("/")[::2]
     return rf"\tfrac{{{top}}}{{{bottom}}}" if bottom else top
 
@@ -148,7 +156,7 @@ def _sum(terms: tuple[Expr, ...]) -> str:
     shown = tex(terms[0])
     for term in terms[1:]:
         negative, size = _sign(term)
-        shown += f" {'-' if negative else '+'} {tex(size)}"
+        shown += f" - {_wrapped(size, Sum)}" if negative else f" + {tex(size)}"
     return shown
 
 
@@ -171,6 +179,8 @@ def _product(node: Product) -> str:
         match factor:
             case Power(base, Number(value)) if value < 0:
                 below.append(base if value == -1 else Power(base, Number(-value)))
+            case Number(value) if value == 1:
+                pass
             case _:
                 above.append(factor)
     # a fraction holds the sizes; norms and sums stand behind it
@@ -223,14 +233,21 @@ def _call(node: Call) -> str:
 
 def _at(node: At) -> str:
     own = rf"\nabla f^{{({node.worker})}}"
-    if node.function == "noise_k":
-        return f"({own}({tex(node.point)};\\xi) - {own}({tex(node.point)}))"
+    point = tex(node.point)
+    drawn = f"{own}({point};{_index(node.sample, 0)})"
+    match node.function:
+        case "noise_k":
+            return f"({drawn} - {own}({point}))"
+        case "mean_noise_k":
+            return rf"\frac{{1}}{{b}} \sum_\xi ({drawn} - {own}({point}))"
+        case "sample_k" | "sampled_k":
+            return drawn
     name = {"f": "f", "grad": r"\nabla f", "grad_k": own}
     return f"{name[node.function]}({tex(node.point)})"
 
 
 def _over(node: Over) -> str:
-    below = node.index.name
+    below = _index(node.index.name, 0)
     if node.first is not None and node.last is not None:
         ends = rf"\sum_{{{tex(node.index)}={tex(node.first)}}}^{{{tex(node.last)}}}"
     else:
@@ -248,20 +265,3 @@ def _wrapped(node: Expr, *kinds: type[Expr]) -> str:
     """Return a part in brackets where it would be misread without."""
     loose = isinstance(node, kinds or (Sum, Rise)) or _sign(node)[0]
     return f"({tex(node)})" if loose else tex(node)
-
-
-def _shifted(node: Expr, index: Index, to: Expr) -> Expr:
-    """Return a body with its index put at another."""
-    assert isinstance(to, Index)
-
-    def moved(part: Expr) -> Expr:
-        if isinstance(part, Symbol):
-            at = tuple(
-                Index(to.name, to.shift + i.shift) if i.name == index.name else i for i in part.at
-            )
-            return Symbol(part.name, at, part.vector)
-        if isinstance(part, Index) and part.name == index.name:
-            return Index(to.name, to.shift + part.shift)
-        return part.rebuilt(moved)
-
-    return moved(node)

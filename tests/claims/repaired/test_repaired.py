@@ -9,11 +9,12 @@ import pytest
 
 from stemtheory.algorithms.stem import Stem
 from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.claims.base import Case, dials
+from stemtheory.claims.base import Case, Comparison, dials
 from stemtheory.claims.evidence.measured import measure
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import schedule_of, setting_of, square
-from stemtheory.claims.evidence.rounds import jackknife, over_all, rounds_of
+from stemtheory.claims.evidence.rounds import jackknife, leaving_one_out
+from stemtheory.claims.evidence.scenes import scene_of
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.repaired.coefficients import (
     METHOD,
@@ -31,11 +32,18 @@ from stemtheory.claims.repaired.runs import (
     is_exact,
     transition,
 )
-from stemtheory.claims.repaired.steps import SHARP, STEEP, drift, forcing, jump_size, jumps
+from stemtheory.claims.repaired.steps import SHARP, STEEP
 from stemtheory.runtime.streams import NoiseKey
 from stemtheory.simulator.stepwise import gaussian_draw, walk
 
 READINGS = ("literal", "average-first")
+
+
+def sides(name: str, case: Case) -> Comparison:
+    """Return both sides of a claim on a case."""
+    compare = claims()[name].compare
+    assert compare is not None
+    return compare(case)
 
 
 def by_hand(name: str, I: int, m: int = 1, b: int = 1) -> tuple[Fraction, Fraction, Fraction]:
@@ -175,7 +183,7 @@ def test_the_step_splits_exactly(reading: str, I: int) -> None:
     path = record(case)
     t = path.t
     eta = path.eta[t][:, None]
-    jump = (jumps(path) == "sync")[:, None]
+    jump = (scene_of(path).where("jump", path.t) == "sync")[:, None]
     apart = np.where(jump, path.X[t], eta**2 * path.Dl[t])
     np.testing.assert_allclose(path.J[t], apart + 3 * eta**2 * path.q2[t], rtol=1e-9, atol=1e-18)
     at = path.t[jump[:, 0]].tolist()
@@ -196,7 +204,7 @@ def test_the_jump_estimate_by_resampling(reading: str) -> None:
     """E||ebar_{t+1}||^2 given F_t at the jump with m = 3; |z| < 5 is passed but once in 1e6."""
     case = replace(STEEP, reading=reading, sync_batch=3, replicates=1, rounds=2)
     path, problem, algorithm = record(case), case.run.problem.load(), Stem(reading, 3)
-    t = int(path.t[jumps(path) == "sync"][0])
+    t = int(path.t[scene_of(path).where("jump", path.t) == "sync"][0])
     R, eta, a = 20_000, float(path.eta[t]), float(path.a[t + 1])
     visits = walk(
         problem,
@@ -228,16 +236,15 @@ def test_the_jump_estimate_by_resampling(reading: str) -> None:
 
 @pytest.mark.parametrize(("reading", "least"), [("literal", 0.78), ("average-first", 0.76)])
 def test_the_jump_is_nearly_sharp(reading: str, least: float) -> None:
-    path = record(replace(SHARP, reading=reading))
-    left, right = jump_size(rounds_of(path, over_all))
-    assert least < np.max(left / right) < 1
+    found = sides("R3", replace(SHARP, reading=reading))
+    assert least < np.max(found.left / found.right) < 1
 
 
 def test_the_forcing_of_a_round_by_hand() -> None:
-    """I = 3, literal: F_1 and F_2 from the recorded moments, term by term."""
+    """I = 3, literal: G F_1 and G F_2 from the recorded moments, term by term."""
     case = Case("cosine", 2, 1, 2, 3, 2, dials(sigma=0.5, zeta=1.0), replicates=4)
     path = record(case)
-    r, s = rounds_of(path, over_all), setting_of(case)
+    s = setting_of(case)
     h, t0 = path.eta[4], 4
     alpha = path.a[5]
     q = [math.sqrt(path.q2[t].mean()) for t in (t0, t0 + 1)]
@@ -249,17 +256,21 @@ def test_the_forcing_of_a_round_by_hand() -> None:
         + 2 * alpha * s.zeta
         + alpha * math.sqrt(2) * 0.5
     )
-    assert forcing(r)[0, 1].tolist() == pytest.approx([first, second], rel=1e-9)
+    found = sides("R2", case)
+    assert found.t.ravel().tolist() == [2, 3, 5, 6]
+    expected = [1.0687 * first, 1.0687 * second]
+    assert found.right[2:, 0].tolist() == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     case = Case("cosine", 2, 1, 2, 3, 2, dials(sigma=0.5, zeta=1.0), replicates=16)
     path = record(case)
-    found = jackknife(lambda r: (r.Y**2, 0 * r.Y), path)
-    t = np.array([[2, 3], [5, 6]])
-    np.testing.assert_allclose(found[0], path.Dl[t].std(axis=-1, ddof=1) / 4, rtol=1e-6)
-    left, right = drift(rounds_of(path, over_all))
-    assert left.shape == right.shape == (1, 2, 2)
+    t = np.array([2, 3, 5, 6])
+    found = jackknife(leaving_one_out(path.Dl)[t])
+    np.testing.assert_allclose(found[:, 0], path.Dl[t].std(axis=-1, ddof=1) / 4, rtol=1e-6)
+    compared = sides("R2", case)
+    assert np.shape(compared.left) == np.shape(compared.spread) == (4, 1)
+    assert compared.dof == 15
 
 
 @pytest.mark.parametrize(
@@ -336,4 +347,3 @@ def test_every_statement_of_the_repair_has_a_claim() -> None:
     ids += ["R1", "R2", "R3", "R4", "Ra", "Rb", "Rc", "Ri", "Rii", "Riii", "Riv"]
     ids += ["E1", "E2", "E3", "LOGFREE"]
     assert set(ids) <= set(known)
-    assert all(known[name].mutants for name in ids)

@@ -9,14 +9,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from stemtheory.claims.base import (
     ALL_READINGS,
     SCALED,
     Case,
     Claim,
-    Comparison,
     dials,
     noiseless,
     quadratic,
@@ -24,11 +21,12 @@ from stemtheory.claims.base import (
 )
 from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.evidence.measured import against, premises
-from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.recorded import EPS, square
+from stemtheory.claims.language import Q
+from stemtheory.claims.language.letters import I, L, c, eta, l, rise, sigma, start, sum_t, t, zeta
 from stemtheory.claims.panel import path_cases
-from stemtheory.runtime import Floats, Verdict
-from stemtheory.schedules import theorem_c_b
+from stemtheory.claims.paper.stem.potential import descent, potential
+from stemtheory.claims.stating import stated
+from stemtheory.runtime import Verdict
 
 LABEL = "Thm: PR_Convergence_Main_App"
 FOUR_READINGS = (*ALL_READINGS, "average-both")
@@ -37,49 +35,11 @@ FOUR_READINGS = (*ALL_READINGS, "average-both")
 # --- M7a: the potential, once per round -----------------------------------------------------------
 
 
-def potential_terms(path: Path) -> tuple[Floats, Floats, Floats]:
-    """Return (step of the left side, eta_t^3, round of each step), t = 1..T.
-
-    The left side's step is E[Phi_{t+1} - Phi_t | F_t] plus what the right side subtracts. Given
-    F_t, f(xbar_{t+1}) is known and E||ebar_{t+1}||^2 is a closed form.
-    """
-    s, t = path.setting, path.t
-    eta, before = path.eta[t][:, None], path.eta[t - 1][:, None]
-    keep = (1 - path.a[t + 1])[:, None]
-    cross = (path.ebar[t] * path.bias[t]).sum(axis=-1)
-    error = (
-        keep**2 * square(path.ebar[t])
-        + 2 * keep * cross
-        + square(path.bias[t])
-        + path.noise_power[t]
-    )
-    weight = s.b * s.K / (64 * s.L**2)
-    step = path.f[t + 1] - path.f[t] + weight * (error / eta - square(path.ebar[t]) / before)
-    step += (27 * eta / 64 - eta**2 * s.L / 2) * path.q2[t] + eta / 2 * square(path.G[t])
-    return step, path.eta[t] ** 3, (t - 1) // s.I
-
-
-def potential(path: Path, noise: float = 3 / 64) -> Comparison:
-    """E[Phi_{t+1} - Phi_{tbar_{s-1}}] + what descends, against the sums of eta^3, for every t.
-
-    The sum of the conditional one-step changes is asked of every replicate. That is more than the
-    paper's expectation, and needs no statistics.
-    """
-    s = path.setting
-    step, cubes, number = potential_terms(path)
-    left, cubes = _within_rounds(step, number), _within_rounds(cubes, number)
-    c2 = (s.L * theorem_c_b(s.K, s.b, s.I) / (s.b * s.K)) ** 2  # c^2/L^2
-    right = c2 * cubes * (noise * s.sigma**2 + s.zeta**2 / 32 * (s.I - 1) / s.I)
-    where = np.broadcast_to(path.where(path.t, "end")[:, None], left.shape)
-    floor = 64 * EPS * np.abs(path.f[path.t])
-    return Comparison(left, right[:, None], where, path.t[:, None], floor=floor)
-
-
-def _within_rounds(values: Floats, number: Floats) -> Floats:
-    """Return running sums over t that start anew with every round."""
-    total = np.cumsum(values, axis=0)
-    first = np.searchsorted(number, number)
-    return np.asarray(total - total[first] + values[first])
+potential_over_round = rise(potential(l), l, start, t) <= (
+    descent(Q("27/64"))
+    + 3 * c**2 * sigma**2 / (64 * L**2) * sum_t(l, start, t, eta[l] ** 3)
+    + c**2 * zeta**2 / (32 * L**2) * (I - 1) / I * sum_t(l, start, t, eta[l] ** 3)
+)
 
 
 def potential_cases(level: str) -> tuple[Case, ...]:
@@ -144,19 +104,17 @@ bounded = partial(
     Claim, kind="expectation", cases=run_cases, readings=FOUR_READINGS, expected=BROKEN
 )
 CLAIMS = (
-    Claim(
+    stated(
+        potential_over_round,
+        place=("end", t),
         id="M7a",
         label=LABEL,
         kind="conditional",
         statement="The potential descends over a round, up to noise and heterogeneity.",
-        formula=r"E[\Phi_{\bar t+1} - \Phi_{\bar t_{s-1}}] \leq -\sum (27\eta_t/64 -"
-        r" \eta_t^2 L/2) E\|\bar d_t\|^2 - \sum \eta_t/2\, E\|\nabla f(\bar x_t)\|^2 + ...",
-        compare=potential,
         cases=potential_cases,
         readings=ALL_READINGS,
         expected={("overwrite", "sync"): Verdict.VIOLATED},
         counterexamples=(BIASED,),
-        mutants=(SCALED, wrong("3/64 -> 1/128", noise=1 / 128)),
         repair="The one-step inequality 6.1 holds for literal and average-first.",
     ),
     bounded(
