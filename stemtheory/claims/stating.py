@@ -48,6 +48,7 @@ from stemtheory.claims.language import (
     known,
     latex,
     letters,
+    meant,
     valued,
 )
 from stemtheory.claims.means import mean_sides
@@ -118,19 +119,43 @@ def _estimates(evaluation: Evaluation, line: Line, times: Times) -> Comparison:
     return Comparison(found, wanted, spread=spread, dof=int(dof[0]), two_sided=True)
 
 
-def on_sizes(subject: Any, line: Line) -> Comparison:
-    """Return both sides of a line between numbers, over a grid or a panel of settings."""
+def on_sizes(
+    subject: Any,
+    line: Line,
+    provided: Line | None = None,
+    meaning: Mapping[Expr, Expr] | None = None,
+) -> Comparison:
+    """Return both sides of a line between numbers, over a grid, a panel of settings or a scene.
+
+    Only the instances that meet ``provided`` are asked.
+    """
     scene = scene_of_sizes(subject)
-    steps = [excess(step) for step in line.steps]
+    steps = [excess(_spelled(step, meaning or {})) for step in line.steps]
     found = _together(scene.evaluation, steps, scene.times, np.array(["all"]))
-    flat = {name: found.flat(getattr(found, name)) for name in ("left", "right", "t", "floor")}
+    met = np.tile(_met(scene.evaluation, provided, scene.times), len(steps))
+    flat = {name: found.flat(getattr(found, name))[met] for name in ("left", "right", "t", "floor")}
     return replace(found, where="all", **flat)
+
+
+def _spelled(step: Step, meaning: Mapping[Expr, Expr]) -> Step:
+    return replace(step, left=meant(step.left, meaning), right=meant(step.right, meaning))
+
+
+def _met(evaluation: Evaluation, provided: Line | None, times: Times) -> Any:
+    """Return which instances meet a condition, to its rounding: [n]."""
+    if provided is None:
+        return np.full(len(times.at["t"]), True)
+    steps = [excess(step) for step in provided.steps]
+    c = _together(evaluation, steps, times, np.array(["all"]))
+    return (c.left <= c.right + c.floor).reshape(len(steps), -1).all(axis=0)
 
 
 def _together(evaluation: Evaluation, steps: list[Step], times: Times, where: Any) -> Comparison:
     """Return the sides of several comparisons one after the other, with their places and times."""
     found = [_sides(evaluation, step, times) for step in steps]
-    shape = np.broadcast_shapes(*(np.shape(side) for sides in found for side in sides))
+    shapes = [np.shape(side) for sides in found for side in sides]
+    axes = max(2, *map(len, shapes))
+    shape = np.broadcast_shapes((len(times.at["t"]), *[1] * (axes - 1)), *shapes)
     left, right, floor = (
         np.concatenate([np.broadcast_to(side, shape) for side in column])
         for column in zip(*found, strict=True)
@@ -148,7 +173,10 @@ def _sides(evaluation: Evaluation, step: Step, times: Times) -> tuple[Any, Any, 
     left, error = evaluation.value(step.left, times), evaluation.error(step.left, times)
     if step.sign == "=":
         return _trimmed(_size(left, step.left)), _trimmed(_size(error, step.left)), 0.0
-    return _trimmed(left), _trimmed(evaluation.value(step.right, times)), _trimmed(error)
+    right = _trimmed(evaluation.value(step.right, times))
+    if step.sign == "<":
+        right = np.nextafter(right, -np.inf)
+    return _trimmed(left), right, _trimmed(error)
 
 
 def _size(value: Any, node: Any) -> Any:
@@ -207,17 +235,32 @@ def averaged(
     return replace(_claim(line, compare, kind="expectation", **more), identity=False)
 
 
-def sized(name: str, label: str, statement: str, line: Line, **more: Any) -> Claim:
-    """Return the claim that a line between numbers is.
+def sized(
+    name: str,
+    label: str,
+    statement: str,
+    line: Line,
+    *,
+    provided: Line | None = None,
+    meaning: Mapping[Expr, Expr] | None = None,
+    **more: Any,
+) -> Claim:
+    """Return the claim that a line between numbers is, where what is ``provided`` holds.
+
+    ``meaning`` puts for a letter what it is short for, so that its terms cancel with others.
 
     Raises
     ------
     UsageError
         If the line is not homogeneous.
     """
-    compare = partial(on_sizes, line=checked(line, name))
+    compare = partial(on_sizes, line=checked(line, name), meaning=meaning)
     made = {"id": name, "label": label, "statement": statement, "kind": "arithmetic", **more}
-    return _claim(line, compare, **made)
+    if provided is None:
+        return _claim(line, compare, **made)
+    compare = partial(compare, provided=checked(provided, name))
+    claim = _claim(line, compare, **made)
+    return replace(claim, formula=rf"{claim.formula}\ \mathrm{{if}}\ {latex(provided)}")
 
 
 def on_whole_run(case: Case, line: Line, measured: Callable[[Case], MeasuredRun]) -> Comparison:

@@ -28,6 +28,7 @@ from stemtheory.claims.language import (
     Inner,
     Over,
     Step,
+    Sum,
     Symbol,
     Times,
     excess,
@@ -182,7 +183,7 @@ class RunScene:
         end = start + self.path.case.I
         return Times({"t": u - given.shift, "start": start, "end": end, "T": T})
 
-    def total(self, node: Over, times: Times) -> None:
+    def total(self, node: Sum | Over, times: Times) -> None:
         """No sum over a recorded run has a closed form."""
 
     def rounding(self, node: Symbol | At, value: Any) -> Any:

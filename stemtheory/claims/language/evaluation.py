@@ -89,8 +89,8 @@ class Scene(Protocol):
     def there(self, place: str, times: Times) -> Any:
         """Return at which instances a place is, [n]."""
 
-    def total(self, node: Over, times: Times) -> Any:
-        """Return a sum over times in closed form, or None where the terms are added."""
+    def total(self, node: Sum | Over, times: Times) -> Any:
+        """Return a sum, or one over times, in closed form; None where the terms are added."""
 
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Return a bound of the rounding in a letter or an oracle's value."""
@@ -124,6 +124,8 @@ class Evaluation:
             case Symbol():
                 return self.scene.letter(node, times)
             case Sum(terms):
+                if (closed := self.scene.total(node, times)) is not None:
+                    return closed
                 return sum(
                     (self.value(term, times) for term in terms[1:]), self.value(terms[0], times)
                 )
@@ -218,6 +220,8 @@ class Evaluation:
                 moved = moved if node.is_vector else np.sum(moved, axis=-1)
                 return self.scene.slope(node, value) * moved + self.scene.rounding(node, value)
             case Sum(terms):
+                if self.scene.total(node, times) is not None:
+                    return 16 * EPS * np.abs(value)
                 return sum(self.error(t, times) + EPS * abs(self.value(t, times)) for t in terms)
             case Product(factors):
                 return self._product_error(factors, value, times)

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
-Sign = Literal["<=", "="]
+Sign = Literal["<=", "<", "="]
 Kind = TypeVar("Kind")
 PLACES = ("at", "index", "first", "last")
 
@@ -55,11 +55,20 @@ class Expr:
     def __pow__(self, exponent: Any) -> Expr:
         return Power(self, expr(exponent))
 
+    def __rpow__(self, other: Any) -> Expr:
+        return expr(other) ** self
+
     def __le__(self, other: Any) -> Line:
         return Line((Step(self, "<=", expr(other)),))
 
     def __ge__(self, other: Any) -> Line:
         return Line((Step(expr(other), "<=", self, turned=True),))
+
+    def __lt__(self, other: Any) -> Line:
+        return Line((Step(self, "<", expr(other)),))
+
+    def __gt__(self, other: Any) -> Line:
+        return Line((Step(expr(other), "<", self, turned=True),))
 
     @cached_property
     def parts(self) -> dict[str, Any]:

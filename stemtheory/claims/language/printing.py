@@ -35,7 +35,8 @@ ANCHORS = {
     "xi": r"\xi",
     "xi'": r"\xi'",
 }
-SIGNS = {"<=": r"\leq", "=": "="}
+SIGNS = {"<=": r"\leq", "<": "<", "=": "="}
+TURNED = {"<=": r"\geq", "<": ">"}
 MINUS = Number(Fraction(-1))
 
 
@@ -44,7 +45,7 @@ def latex(line: Line) -> str:
     shown, last = "", None
     for step in line.steps:
         left, right = (step.right, step.left) if step.turned else (step.left, step.right)
-        sign = r"\geq" if step.turned else SIGNS[step.sign]
+        sign = (TURNED if step.turned else SIGNS)[step.sign]
         if last is not None and last == left:
             shown += f" {sign} {tex(right)}"
         else:
