@@ -50,7 +50,8 @@ TOLD: dict[str, Any] = {"label": "Eq: Grad_Norm_Sum", "statement": "A bound."}
 
 def test_a_bound_on_a_whole_run_is_the_one_of_the_bounds() -> None:
     claim = whole_run(AVERAGE <= SUM, id="one", **TOLD)
-    for case in (CASE, replace(CASE, rounds=40, B=7.0, sync_batch=2)):
+    still = replace(CASE, dials=dials(sigma=0.0, zeta=1.0))
+    for case in (CASE, replace(CASE, rounds=40, B=7.0, sync_batch=2), still):
         found = claim.compare(case)  # type: ignore[misc]
         right = sum(BOUNDS["stem-intermediate"].terms(setting_of(case)).values())
         np.testing.assert_allclose(found.right, [right], rtol=1e-14)

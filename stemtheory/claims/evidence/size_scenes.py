@@ -29,7 +29,12 @@ from stemtheory.claims.language import (
 )
 from stemtheory.claims.panel import SizeGrid
 from stemtheory.runtime import Floats
-from stemtheory.schedules import theorem_eta, theorem_offset, theorem_sum_eta_cubed
+from stemtheory.schedules import (
+    theorem_c_b,
+    theorem_eta,
+    theorem_offset,
+    theorem_sum_eta_cubed,
+)
 
 MINUS = Number(Fraction(-1))
 BESIDE = {"gap": 1.0, "unit_step": 1.0, "B": 1.0, "m": 1.0}  # where a grid has none
@@ -150,7 +155,10 @@ def scene_of_sizes(subject: SizeGrid | Iterable[Setting] | SizeScene) -> SizeSce
     columns = {name: np.array([float(getattr(s, name)) for s in panel]) for name in names}
     B = np.array([float(s.initial_batch) for s in panel])
     m = np.array([float(s.sync_batch) for s in panel])
-    return SizeScene({**columns, "B": B, "m": m, "t": columns["T"]})
+    # sigma cancels from c; where it is 0 no other way is left
+    bK = columns["b"] * columns["K"]
+    c = theorem_c_b(columns["K"], columns["b"], columns["I"]) * columns["L"] ** 2 / bK
+    return SizeScene({**columns, "B": B, "m": m, "c": c, "t": columns["T"]})
 
 
 def _named(node: Symbol | At, name: str) -> bool:

@@ -23,6 +23,7 @@ from stemtheory.claims.language import Q
 from stemtheory.claims.language.letters import (
     D,
     E,
+    I,
     K,
     L,
     apart,
@@ -56,14 +57,14 @@ from stemtheory.claims.repaired.coefficients import (
     THEOREM,
     c_b,
 )
-from stemtheory.claims.repaired.runs import beside, elementary, run_cases, run_premises
+from stemtheory.claims.repaired.runs import bound, exact_or_measured, run_cases, run_premises
 from stemtheory.claims.repaired.steps import (
     at_least_two,
     potential,
     round_cases,
     step_cases,
 )
-from stemtheory.claims.stating import per_round, stated
+from stemtheory.claims.stating import per_round, stated, whole_run
 from stemtheory.schedules import theorem_c_b
 
 LocalSteps = np.ndarray[Any, np.dtype[np.int64]]
@@ -245,22 +246,19 @@ CLAIMS = (
         cases=lambda level: between(2, ELEMENTARY_LONGEST),
         mutants=(Mutant("I = 319", change=lambda I: np.append(I, 319)),),
     ),
-    Claim(
+    whole_run(
+        bound(
+            64,
+            Q("1/32") + Q("0.0910") * (Q("0.004") + I / 32) / b,
+            Q("0.1820") * (Q("0.004") + I / 32),
+        ),
+        measured=exact_or_measured,
         id="REP4",
         label=SUM,
-        kind="expectation",
-        statement="The repaired sum before the logarithm, 2 <= I <= 318.",
-        formula=r"A_\sigma = \tfrac1{32} + 0.0910(0.004+I/32)/b,\quad"
-        r" A_\zeta = 0.1820(0.004+I/32)",
-        compare=beside(64, elementary),
+        statement="The repaired sum before the logarithm, 2 <= I <= 318, divided by eta_T T/2.",
         cases=run_cases,
         premises=run_premises(ELEMENTARY_LONGEST),
         readings=RIGHT_READINGS,
-        mutants=(
-            SCALED,
-            wrong("initial batch over 280 instead of 64", lam=280),
-            wrong("no term in sigma", noise=0.0),
-        ),
     ),
     arithmetic(
         id="REP5",

@@ -11,15 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.bounds import BOUNDS, REPAIRED, REPAIRED_LAM, Premise, Setting, whole_rounds
-from stemtheory.claims.base import Case, Compare, Comparison, dials, noiseless, quadratic, resting
-from stemtheory.claims.evidence.measured import Terms, against
+from stemtheory.bounds import Premise, whole_rounds
+from stemtheory.claims.base import Case, dials, noiseless, quadratic, resting
+from stemtheory.claims.evidence.measured import MeasuredRun, measure
 from stemtheory.claims.evidence.recorded import setting_of
-from stemtheory.claims.repaired.coefficients import ELEMENTARY_A, ELEMENTARY_D
+from stemtheory.claims.language import Expr, Line
+from stemtheory.claims.language.letters import (
+    B,
+    E,
+    L,
+    T,
+    b,
+    c,
+    eta,
+    gap,
+    grad,
+    norm2,
+    sigma,
+    sum_t,
+    t,
+    xbar_a,
+    zeta,
+)
 from stemtheory.runtime import Floats
 from stemtheory.schedules import Theorem
-
-Coefficients = Callable[[Setting], tuple[float, float]]
 
 # All workers equal, one first sample, a start at the minimum: the run is the slow forgetting of
 # the first error, and the bound's constant 240 is sharp within 6.7 % as b K I grows.
@@ -96,45 +111,23 @@ def transition(h: float, eta: float, a: float, sigma: float, samples: float) -> 
     )
 
 
-def coefficients(part: str) -> Coefficients:
-    """Return (A_s, A_z) of a part of the theorem as a function of the sizes."""
-    return lambda s: REPAIRED[part].at(s.I, s.sync_batch)
+def exact_or_measured(case: Case) -> MeasuredRun:
+    """Return exact moments where there are some, else what simulated runs measure.
 
-
-def elementary(s: Setting) -> tuple[float, float]:
-    """Return (A_s, A_z) of the elementary chain, 2 <= I <= 318."""
-    A, drift = float(ELEMENTARY_A), float(ELEMENTARY_D) + s.I / 32
-    return 1 / 32 + A * drift / s.b, 2 * A * drift
-
-
-def beside(lam: float, A: Coefficients) -> Compare:
-    """Return the comparison of a run with the bound of given lam and A, times 2/(eta_T T).
-
-    Delta_f + b sigma^2/(lam L^2 B eta_0) + (c^2/L^2)(A_s sigma^2 + A_z zeta^2) sum eta_t^3
-
-    The terms are those of the bound `stem-repaired`, whose lam is 240 and whose A is part (a)'s.
-    Mutants change lam, and ``noise``, a factor on A_s.
+    Exact moments are compared without regard to a standstill: some start at the minimum.
     """
-    own = coefficients("a")
+    if not is_exact(case):
+        return measure(case)
+    return MeasuredRun(average_grad_sq(case), error=0.0, dof=0, standstill=np.nan)
 
-    def compare(case: Case, lam: float = lam, noise: float = 1.0) -> Comparison:
-        def value(terms: Terms, s: Setting) -> float:
-            (A_s, A_z), (own_s, own_z) = A(s), own(s)
-            return (
-                terms["gap"]
-                + terms["initial_batch"] * REPAIRED_LAM / lam
-                + terms["variance"] * noise * A_s / own_s
-                + terms["heterogeneity"] * A_z / own_z
-            )
 
-        if not is_exact(case):
-            return against("stem-repaired", value)(case)
-        # exact moments; a start at the minimum has no standstill to be worse than
-        s = setting_of(case)
-        right = np.array([value(BOUNDS["stem-repaired"].terms(s), s)])
-        return Comparison(np.array([average_grad_sq(case)]), right, t=case.T, spread=0.0)
-
-    return compare
+def bound(lam: int, A_s: Expr, A_z: Expr) -> Line:
+    """Return (3), divided by eta_T T/2, so that E||grad f(xbar_a)||^2 stands on the left."""
+    return E(norm2(grad(xbar_a))) <= 2 / (eta[T] * T) * (
+        gap
+        + b * sigma**2 / (lam * L**2 * B * eta[0])
+        + c**2 / L**2 * (A_s * sigma**2 + A_z * zeta**2) * sum_t(t, 1, T, eta[t] ** 3)
+    )
 
 
 def run_premises(longest: int) -> Callable[[Any], tuple[Premise, ...]]:

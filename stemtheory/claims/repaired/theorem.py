@@ -1,7 +1,7 @@
 """The repaired theorem: its one-step, drift and jump inequalities, and parts (a), (b) and (c).
 
 They hold for the literal and the average-first reading, with or without a sync batch, I >= 2.
-The proof is in docs/repaired-theorem.md; step 7 and the consequences are in ``repaired_range``.
+The proof is in docs/repaired-theorem.md; step 7 and the consequences are in ``range``.
 
 Paper: Thm: PR_Convergence_Main_App.
 """
@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from stemtheory.bounds import REPAIRED_LAM
-from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, wrong
+from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim
 from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.language import Q, expr
 from stemtheory.claims.language.letters import (
@@ -49,9 +48,9 @@ from stemtheory.claims.language.letters import (
     zeta,
 )
 from stemtheory.claims.repaired.coefficients import DRIFT, PARTS, SUM
-from stemtheory.claims.repaired.runs import beside, coefficients, run_cases, run_premises
+from stemtheory.claims.repaired.runs import bound, exact_or_measured, run_cases, run_premises
 from stemtheory.claims.repaired.steps import at_least_two, potential, round_cases, step_cases
-from stemtheory.claims.stating import per_round, stated
+from stemtheory.claims.stating import per_round, stated, whole_run
 
 # (R1); the step that spans an averaging pays for the consensus error, every other for the drift.
 ONE_STEP = E(potential(240, t + 1) - potential(240, t)) <= (
@@ -81,26 +80,20 @@ JUMP = Z[s] <= Q("1.0687") * (
 )
 
 
-def _run_level(name: str, part: str, statement: str) -> Claim:
-    A, longest = coefficients(part), PARTS[part].longest
-    return Claim(
+def of_a_run(name: str, A_s: str, constant: str, slope: str) -> Claim:
+    """Return a part of the theorem: (3) with A_z = constant + slope I/m."""
+    part = name[-1]
+    longest = PARTS[part].longest
+    return whole_run(
+        bound(240, Q(A_s), Q(constant) + Q(slope) * I / m),
+        measured=exact_or_measured,
         id=name,
         label=SUM,
-        kind="expectation",
-        statement=statement,
-        formula=r"\sum_t \tfrac{\eta_t}{2} E\|\nabla f(\bar x_t)\|^2 \leq \Delta_f"
-        r" + \frac{b\sigma^2}{240 L^2 B\eta_0}"
-        r" + \frac{c^2}{L^2}[A_\sigma\sigma^2 + A_\zeta\zeta^2]\sum_t \eta_t^3",
-        compare=beside(REPAIRED_LAM, A),
+        statement=f"Part ({part}), I/m <= {longest}, divided by eta_T T/2.",
         cases=run_cases,
         premises=run_premises(longest),
         readings=RIGHT_READINGS,
-        mutants=(
-            SCALED,
-            wrong("initial batch over 280 instead of 240", lam=280),
-            wrong("no term in sigma", noise=0.0),
-            read_as("overwrite"),
-        ),
+        mutants=(SCALED, read_as("overwrite")),
     )
 
 
@@ -137,7 +130,7 @@ CLAIMS = (
         id="R3",
         statement="The consensus error at the jump, per round; nearly sharp without noise.",
     ),
-    _run_level("Ra", "a", "Part (a), I/m <= 20000: A_s = 0.0087, A_z = 1.2e-4 + 2e-5 I/m."),
-    _run_level("Rb", "b", "Part (b), I/m <= 40000: A_s = 0.089, A_z = 1.2e-4 + 1.01e-5 I/m."),
-    _run_level("Rc", "c", "Part (c), I/m <= 7500: A_s = 0.0465, A_z = 1.2e-4 + 3.92e-6 I/m."),
+    of_a_run("Ra", "0.0087", "1.2e-4", "2e-5"),
+    of_a_run("Rb", "0.089", "1.2e-4", "1.01e-5"),
+    of_a_run("Rc", "0.0465", "1.2e-4", "3.92e-6"),
 )

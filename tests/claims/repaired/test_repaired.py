@@ -140,6 +140,13 @@ def test_the_explicit_constants_bound_the_sum_at_every_length() -> None:
                 assert value <= want[term] * (1 + 1e-12), (S, I, K, b, term)
 
 
+@pytest.mark.parametrize("m", [1, 3])
+def test_part_a_as_a_claim_is_the_bound_stem_repaired(m: int) -> None:
+    case = Case("cosine", 3, 2, 2.5, 4, 20, dials(sigma=0.5, zeta=1.0), sync_batch=m, replicates=2)
+    bound = sum(BOUNDS["stem-repaired"].terms(setting_of(case)).values())
+    assert sides("Ra", case).right.tolist() == pytest.approx([bound], rel=1e-13)
+
+
 @pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("kappa", [0, 1])
 def test_recursions_run_with_equality_stay_below_what_is_collected(name: str, kappa: int) -> None:
