@@ -18,6 +18,7 @@ from stemtheory.claims.evidence import closed_forms
 from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import schedule_of
 from stemtheory.claims.evidence.sums import growth
 from stemtheory.claims.language import (
     EPS,
@@ -78,8 +79,12 @@ class RunScene:
         }
 
     def _momentum_constant(self) -> float:
+        """c as the schedule declares it, or else as its first step has it."""
         path = self.path
-        return float(path.a[2] / path.eta[1] ** 2) if isinstance(path, Path) else np.nan
+        if not isinstance(path, Path):
+            return np.nan
+        declared = schedule_of(path.case).parameters()
+        return declared.get("c", float(path.a[2] / path.eta[1] ** 2))
 
     def number(self, value: Fraction) -> float:
         """Return the nearest float."""
