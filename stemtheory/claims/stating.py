@@ -123,18 +123,24 @@ def on_sizes(
     subject: Any,
     line: Line,
     provided: Line | None = None,
+    exactly: bool = False,
     meaning: Mapping[Expr, Expr] | None = None,
 ) -> Comparison:
     """Return both sides of a line between numbers, over a grid, a panel of settings or a scene.
 
-    Only the instances that meet ``provided`` are asked.
+    Only the instances that meet ``provided`` are asked; with ``exactly`` the others are asked for
+    the opposite.
     """
     scene = scene_of_sizes(subject)
     steps = [excess(_spelled(step, meaning or {})) for step in line.steps]
     found = _together(scene.evaluation, steps, scene.times, np.array(["all"]))
+    flat = {name: found.flat(getattr(found, name)) for name in ("left", "right", "t", "floor")}
     met = np.tile(_met(scene.evaluation, provided, scene.times), len(steps))
-    flat = {name: found.flat(getattr(found, name))[met] for name in ("left", "right", "t", "floor")}
-    return replace(found, where="all", **flat)
+    if exactly:
+        left, right = flat["left"], flat["right"]
+        flat |= {"left": np.where(met, left, right), "right": np.where(met, right, left)}
+        met = np.full(len(met), True)
+    return replace(found, where="all", **{name: values[met] for name, values in flat.items()})
 
 
 def _spelled(step: Step, meaning: Mapping[Expr, Expr]) -> Step:
@@ -242,11 +248,13 @@ def sized(
     line: Line,
     *,
     provided: Line | None = None,
+    exactly: bool = False,
     meaning: Mapping[Expr, Expr] | None = None,
     **more: Any,
 ) -> Claim:
     """Return the claim that a line between numbers is, where what is ``provided`` holds.
 
+    With ``exactly`` it must fail where that does not hold.
     ``meaning`` puts for a letter what it is short for, so that its terms cancel with others.
 
     Raises
@@ -258,9 +266,9 @@ def sized(
     made = {"id": name, "label": label, "statement": statement, "kind": "arithmetic", **more}
     if provided is None:
         return _claim(line, compare, **made)
-    compare = partial(compare, provided=checked(provided, name))
-    claim = _claim(line, compare, **made)
-    return replace(claim, formula=rf"{claim.formula}\ \mathrm{{if}}\ {latex(provided)}")
+    compare = partial(compare, provided=checked(provided, name), exactly=exactly)
+    claim, when = _claim(line, compare, **made), "exactly\\ if" if exactly else "if"
+    return replace(claim, formula=rf"{claim.formula}\ \mathrm{{{when}}}\ {latex(provided)}")
 
 
 def on_whole_run(case: Case, line: Line, measured: Callable[[Case], MeasuredRun]) -> Comparison:
