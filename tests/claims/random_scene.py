@@ -13,6 +13,7 @@ from stemtheory.claims.language import (
     Index,
     Line,
     Over,
+    Sum,
     Symbol,
     Times,
     letters,
@@ -71,7 +72,7 @@ class RandomScene:
             return getattr(r, POINTS[name][0])
         if name in ("pbar", "xbar_a"):
             return np.zeros(2)  # only its gradients are spoken of
-        found = getattr(r, NAMES.get(name, name), None)
+        found: Any = getattr(r, NAMES.get(name, name), None)
         if name in ("fresh", "stale"):
             found = r.x[times[symbol.at[0]] - (name == "stale")]
         elif symbol.at and np.ndim(found):
@@ -119,7 +120,7 @@ class RandomScene:
         """Return whether the assignment is at the jump."""
         return np.array([self.r.jump])
 
-    def total(self, node: Over, times: Times) -> None:
+    def total(self, node: Sum | Over, times: Times) -> None:
         """No sum is known."""
 
     def rounding(self, node: Symbol | At, value: Any) -> Any:

@@ -7,6 +7,7 @@ several of them mean equal formulas.
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ BETA_IS_PRINTED = ("M6a", "M6b")  # their lines are said at beta = 1/I
 LINES = {name: claim for name, claim in claims().items() if claim.line}
 COMPARED = [name for name in LINES if name not in {*OWN, *second_hand.LEFT_OUT}]
 ASSIGNMENTS = [(seed, t) for seed in range(4) for t in (6, 7, 8)]  # inside a round, and its end
+DIVIDED = ("REP4", "Ra", "Rb", "Rc")  # by eta_T T/2, so that a run can be put beside them
+THROUGH = ("M6d",)  # chains that take a step more than the paper: their ends are compared
+# Wrong versions of one link that another link of the printed chain is.
+PRINTED_ELSEWHERE = {"M6a": ("without -1 a[t]",), "M6e": ("1/64 -> 1/32",)}
 AT_THE_END = ("F2a",)  # lines whose sums are over a whole round
 
 
@@ -63,10 +68,17 @@ def agrees(claim: Claim, seed: int, t: int) -> bool:
     if claim.section == "fedavg":  # whose direction is the minibatch's gradient
         r.d, r.dbar = r.gs, r.gsbar
     r.q = np.linalg.norm(r.dbar[r.start(t) :][: r.I], axis=-1)  # of one run, its own expectation
+    r.step = 1 / (9 * r.L * r.I) if claim.id == "F2c" else r.step  # its largest, as is said there
     pairs = printed(claim.id, r, t)
+    if claim.id in DIVIDED:
+        pairs = [(second_hand.mean_gradient(r), y / (r.eta[r.T] * r.T / 2)) for _, y in pairs]
     assert claim.line is not None
     given = getattr(claim.compare, "keywords", {}).get("given", letters.t)
-    return all(found_in(a, b, pairs) for a, b in RandomScene(r, t, given).sides(claim.line))
+    sides = RandomScene(r, t, given).sides(claim.line)
+    if claim.id in THROUGH:
+        ends = {(float(a), float(b)) for (a, _), (_, b) in product(sides, sides)}
+        return any(found_in(a, b, pairs) for a, b in ends)
+    return all(found_in(a, b, pairs) for a, b in sides)
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -92,4 +104,5 @@ def test_weaker_line_is_noticed(name: str) -> None:
         unlike = replace(claim, line=version.line)
         with np.errstate(all="ignore"), suppress(IndexError, KeyError):
             same = all(agrees(unlike, seed, 8) for seed in range(4))
-            assert version.refused or not same, version.name
+            known = version.refused or version.name in PRINTED_ELSEWHERE.get(name, ())
+            assert known or not same, version.name

@@ -79,7 +79,7 @@ def wrong_versions(line: Line) -> Iterator[Wrong]:
                 if made not in seen:
                     seen.add(made)
                     kinder = change.grows == (-1 if is_left else 1)
-                    implied = step.sign == "<=" and kinder
+                    implied = step.sign != "=" and kinder
                     yield Wrong(change.rule, change.name, made, implied, not homogeneous(made))
 
 
