@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from stemtheory.algorithms import Algorithm
 from stemtheory.bounds import Premise
 from stemtheory.claims.language.expression import Line
 from stemtheory.claims.numbers import PRINTED
@@ -189,14 +190,16 @@ Compare = Callable[..., Comparison]
 class Mutant:
     """A wrong version of a claim or of what it speaks of; the checker must find it violated.
 
-    ``arguments`` are handed to the claim's own comparison, ``compare`` replaces it, and ``change``
-    replaces every case first (for instance by the reading ``overwrite``). Without any of them the
-    right side is divided by four times the smallest margin measured.
+    ``arguments`` are handed to the claim's own comparison, ``compare`` replaces it, ``change``
+    replaces every case first (for instance by the reading ``overwrite``), and ``algorithm`` runs it
+    by another one. Without any of them the right side is divided by four times the smallest margin
+    measured.
     """
 
     name: str
     compare: Compare | None = None
     change: Callable[[Any], Any] | None = None
+    algorithm: Callable[[Case], Algorithm] | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import Case, Claim, Comparison, Finding, Mutant
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Finding, Mutant
 from stemtheory.claims.evidence.fedavg_path import recorded
+from stemtheory.claims.evidence.path import play
 from stemtheory.claims.judge import BLIND, judge
 from stemtheory.claims.means import in_expectation
 from stemtheory.claims.panel import grid, path_cases
@@ -106,7 +107,9 @@ def cells_of(
             found.append((cell, subject))
             continue
         changed = change(subject)
-        comparison = compare(opened(claim, changed), **arguments)
+        run = mutant and mutant.algorithm
+        looked_at = play(changed, run(changed)) if run else opened(claim, changed)
+        comparison = compare(looked_at, **arguments)
         if watch is not None:
             watch(claim, comparison, reading)
         found += [
@@ -239,7 +242,7 @@ def rejects(
         cell.where for cell, _ in honest if cell.verdict == Verdict.VIOLATED
     }
     compare = claim.compare
-    if compare and mutant.compare is mutant.change is None and not mutant.arguments:
+    if compare and mutant == SCALED:
         margins = [c.margin for c, _ in honest if c.where in sound and c.margin and c.margin > 0]
         if not margins:
             return False

@@ -51,11 +51,12 @@ def bracket(path: Path, t: int, xi: Any) -> Floats:
     """Return the bracket of d_{t+1} for the minibatch xi, shape [R, K, dim]."""
     new, old = path.fresh[t + 1], path.stale[t + 1]
     return np.asarray(
-        _noise(path, new, xi) - (1 - path.a[t + 1]) * _noise(path, old, xi), dtype=float
+        noise(path, new, xi) - (1 - path.a[t + 1]) * noise(path, old, xi), dtype=float
     )
 
 
-def _noise(path: Path, x: Floats, xi: Any) -> Any:
+def noise(path: Path, x: Floats, xi: Any) -> Any:
+    """Return the noise of the minibatch xi at points [R, K, dim]."""
     return path.problem.stochastic_gradient(x, xi) - path.problem.gradient(x)
 
 

@@ -9,8 +9,9 @@ Paper: Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from stemtheory.claims.evidence.recorded import Recorded, schedule_of, visits
 from stemtheory.runtime import Floats
 from stemtheory.simulator import Draw, gaussian_draw
 
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()  # of a standard normal
+
 
 @dataclass(frozen=True)
 class FedAvgPath(Recorded):
@@ -29,23 +33,42 @@ class FedAvgPath(Recorded):
 
     eta: float
 
-    def in_rounds(self, values: Any) -> Floats:
-        """Return t = 1..T of an array as rounds: shape [T + 2, ...] to [S, I, ...]."""
-        return np.asarray(values[1:-1].reshape(self.case.rounds, self.case.I, *values.shape[1:]))
+    @cached_property
+    def direction_noise(self) -> Floats:
+        """E||dbar_t - (1/K) sum_k grad f^(k)(x_t^(k))||^2 given F_t, shape [T + 2, R]."""
+        s = self.setting
+        return np.asarray(self.problem.noise_variance(self.p).sum(axis=-1) / (s.b * s.K**2))
+
+    @cached_property
+    def next_value(self) -> Floats:
+        """E[f(xbar_t - eta dbar_t) | F_t] in closed form, shape [T + 2, R].
+
+        Given F_t the coordinates of dbar_t are independent Gaussians and f is a sum over
+        coordinates, so one Gauss-Hermite rule, with the same node in every coordinate, integrates
+        them all (exactly for quadratics).
+        """
+        s, fields = self.setting, self.problem.evaluate(self.p)[1:]
+        power = sum((np.broadcast_to(n * n, self.p.shape) for n in fields), np.zeros(self.p.shape))
+        deviation = np.sqrt(power.sum(axis=-2) / s.b) / s.K  # [T + 2, R, dim]
+        centre = self.xbar - self.eta * self.gbar
+        points = centre - self.eta * deviation * NODES[:, None, None, None]
+        return np.asarray(np.einsum("q,qtr->tr", WEIGHTS, self.problem.value(points)))
+
+
+Spoiled = Callable[[Draw, Case], Draw]
 
 
 @lru_cache(maxsize=128)
-def record_fedavg(case: Case, shared_noise: bool = False) -> FedAvgPath:
+def record_fedavg(case: Case, spoiled: Spoiled | None = None) -> FedAvgPath:
     """Return the run of a case with everything kept; cached.
 
-    ``shared_noise`` hands the first worker's minibatch to every worker: a mutant, for the lemmas
-    that need independence.
+    ``spoiled`` changes what is drawn: a mutant, for the lemmas that need independence.
     """
     problem = case.run.problem.load()
     shape = (case.T + 2, case.replicates, case.K, case.dim)
     x, d = np.full(shape, np.nan), np.full(shape, np.nan)
     draw = gaussian_draw(problem, case.seed, case.replicates)
-    for v in visits(case, FedAvg(), draw=_shared(draw) if shared_noise else draw):
+    for v in visits(case, FedAvg(), draw=spoiled(draw, case) if spoiled else draw):
         t = v.step.t
         x[t], x[t + 1] = v.before.x, v.after.x
         d[t] = problem.stochastic_gradient(v.before.x, v.minibatch)
@@ -57,7 +80,7 @@ def recorded(case: Case) -> Path | FedAvgPath:
     return record_fedavg(case) if case.algorithm == "fedavg" else record(case)
 
 
-def _shared(draw: Draw) -> Draw:
+def shared(draw: Draw, case: Case) -> Draw:
     """Minibatches are [R, M, K, dim]; every worker gets the first one's."""
 
     def same(t: int, samples: float) -> Any:
@@ -65,3 +88,8 @@ def _shared(draw: Draw) -> Draw:
         return spread(minibatch[..., 0, :], minibatch)
 
     return same
+
+
+def kept(draw: Draw, case: Case) -> Draw:
+    """Every step of a round gets its first minibatch."""
+    return lambda t, samples: draw((t - 1) // case.I * case.I + 1, samples)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.language import EPS, At, Evaluation, Over, Symbol, Times
+from stemtheory.claims.language import EPS, At, Evaluation, Over, Sum, Symbol, Times
 from stemtheory.runtime import Floats
 
 Mean = Callable[[Floats], Floats]
@@ -86,7 +86,7 @@ class RoundScene:
         """Refuse: a round is no place."""
         raise TypeError(place)
 
-    def total(self, node: Over, times: Times) -> None:
+    def total(self, node: Sum | Over, times: Times) -> None:
         """No sum over a recorded run has a closed form."""
 
     def rounding(self, node: Symbol | At, value: Any) -> Any:

@@ -19,16 +19,25 @@ from stemtheory.claims.language import (
     EPS,
     At,
     Evaluation,
+    Number,
     Over,
+    Power,
+    Sum,
     Symbol,
     Times,
     letters,
 )
 from stemtheory.claims.panel import SizeGrid
 from stemtheory.runtime import Floats
-from stemtheory.schedules import theorem_c_b, theorem_eta, theorem_sum_eta_cubed
+from stemtheory.schedules import (
+    theorem_c_b,
+    theorem_eta,
+    theorem_offset,
+    theorem_sum_eta_cubed,
+)
 
-BESIDE = {"gap": 1.0, "unit_step": 1.0, "B": 1.0, "m": 1.0, "zeta": 1.0}  # where a grid has none
+MINUS = Number(Fraction(-1))
+BESIDE = {"gap": 1.0, "unit_step": 1.0, "B": 1.0, "m": 1.0}  # where a grid has none
 
 
 class SizeScene:
@@ -73,19 +82,46 @@ class SizeScene:
 
     def _w(self, t: Any) -> Floats:
         """w_t, the maximum of the paper's three entries."""
-        g, kbar = self.columns, self._kbar()
-        cap = 4096 * g["L"] ** 3 * g["I"] ** 3
-        late = (self._c() * kbar) ** 3 / cap
-        entries = (2 * g["sigma"] ** 2, cap * kbar**3 - g["sigma"] ** 2 * t, late)
+        g = self.columns
+        late = (self._c() * self._kbar()) ** 3 / (4096 * g["L"] ** 3 * g["I"] ** 3)
+        entries = (2 * g["sigma"] ** 2, self._cap() - g["sigma"] ** 2 * t, late)
         return np.asarray(np.maximum(np.maximum(entries[0], entries[1]), entries[2]))
 
-    def total(self, node: Over, times: Times) -> Any:
-        """Return the sum of eta_t^3 over all t, exactly; no other is known."""
+    def _cap(self) -> Floats:
+        """w_t + sigma^2 t while steps are constant."""
+        g = self.columns
+        return np.asarray(4096 * (g["L"] * g["I"] * self._kbar()) ** 3)
+
+    def total(self, node: Sum | Over, times: Times) -> Any:
+        """Return the sum of eta_t^3 over all t, and 1/eta_t - 1/eta_{t-1}, exactly.
+
+        Over times no other sum is known: there may be 10^15 of them.
+        """
+        if isinstance(node, Sum):
+            return self._slowed(node, times)
         if node != letters.sum_t(node.index, 1, letters.T, letters.eta[node.index] ** 3):
-            return None
+            return np.nan
         g = self.columns
         rows = zip(*np.broadcast_arrays(*(g[n] for n in ("T", "L", "K", "b", "I"))), strict=True)
         return _column([theorem_sum_eta_cubed(*map(float, row)) for row in rows])
+
+    def _slowed(self, node: Sum, times: Times) -> Any:
+        """Return 1/eta_t - 1/eta_{t-1} without cancellation: by u^3 - v^3 where steps decay."""
+        match node.terms:
+            case (Power(Symbol("eta", (at,)), minus) as now, _) if minus == MINUS:
+                before = letters.eta[at - 1]
+                if node == now - Power(before, minus):
+                    return _column(self._growth_of_inverse(times[at]))
+        return None
+
+    def _growth_of_inverse(self, t: Any) -> Floats:
+        g = self.columns
+        offset = theorem_offset(g["K"], g["b"], g["I"])
+        unit, cap = g["L"] / np.cbrt((g["b"] * g["K"]) ** 2), 16 * g["L"] * g["I"]
+        start = (cap / unit) ** 3  # where the phases meet
+        now, before = np.maximum(t + offset, start), np.maximum(t - 1 + offset, start)
+        u, v = np.cbrt(now), np.cbrt(before)
+        return np.asarray(unit * (now - before) / (u * u + u * v + v * v))
 
     def apply(self, node: At, point: Any, times: Times) -> Any:
         """Refuse: sizes have no points."""
@@ -97,17 +133,23 @@ class SizeScene:
 
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Powers, roots and their quotients: a few units each."""
-        return 8 * EPS * np.abs(value)
+        size = 8 * EPS * np.abs(value)
+        # w_t may be what is left of the cap, of which sigma^2 t is taken with its rounding
+        return size + _column(16 * EPS * self._cap()) if _named(node, "w") else size
 
     def slope(self, node: At, value: Any) -> Any:
         """Refuse: sizes have no points."""
         raise TypeError(node)
 
 
-def scene_of_sizes(subject: SizeGrid | Iterable[Setting]) -> SizeScene:
-    """Return the scene of a grid, or of a panel of settings."""
+def scene_of_sizes(subject: SizeGrid | Iterable[Setting] | SizeScene) -> SizeScene:
+    """Return the scene of a grid, or of a panel of settings; a scene is its own."""
+    if isinstance(subject, SizeScene):
+        return subject
     if isinstance(subject, SizeGrid):
-        return SizeScene({field.name: getattr(subject, field.name) for field in fields(subject)})
+        grid = {field.name: getattr(subject, field.name) for field in fields(subject)}
+        # below a large sigma and above a small one, so that an exchange shows
+        return SizeScene({**grid, "zeta": 1e-3 / subject.sigma})
     panel = tuple(subject)
     names = ("T", "K", "b", "I", "L", "sigma", "zeta", "gap")
     columns = {name: np.array([float(getattr(s, name)) for s in panel]) for name in names}
@@ -118,6 +160,10 @@ def scene_of_sizes(subject: SizeGrid | Iterable[Setting]) -> SizeScene:
     c = c_b * columns["L"] ** 2 / (columns["b"] * columns["K"])
     own = {"c_b": c_b, "c": c, "S": columns["T"] / columns["I"], "t": columns["T"]}
     return SizeScene({**columns, "B": B, "m": m, **own})
+
+
+def _named(node: Symbol | At, name: str) -> bool:
+    return isinstance(node, Symbol) and node.name == name
 
 
 def _column(values: Any) -> Any:

@@ -30,9 +30,9 @@ from stemtheory.claims.language.expression import (
     Sum,
     Symbol,
     Young,
+    put,
 )
 from stemtheory.claims.language.letters import LETTERS
-from stemtheory.claims.language.printing import _shifted as put
 
 Rule = Callable[[Expr], Expr | None]  # what the expectation of an expression is, if it is known
 Factors = tuple[tuple[Expr, Expr], ...]  # bases with their exponents
@@ -95,8 +95,10 @@ def excess(step: Step, rules: tuple[Rule, ...] = ()) -> Step:
     """Return a comparison without what its sides have in common, every term on its own side.
 
     Terms that may have either sign (f, inner products) stand on the left. An equality keeps all of
-    its terms on the left.
+    its terms on the left. Numbers alone are left as they are: nothing would remain of them.
     """
+    if step.sign != "=" and not any(_speaks(side) for side in (step.left, step.right)):
+        return step
     net: dict[Factors, Fraction] = {}
     for sign, side in ((1, step.left), (-1, step.right)):
         for term in terms(known(side, rules)):
@@ -111,6 +113,20 @@ def excess(step: Step, rules: tuple[Rule, ...] = ()) -> Step:
         elif coefficient:
             right.append(Term(-coefficient, key).expression)
     return replace(step, left=_total(left), right=_total(right))
+
+
+def meant(node: Expr, meaning: Mapping[Expr, Expr]) -> Expr:
+    """Return an expression with every letter replaced by what it is short for, products opened."""
+    if isinstance(node, Product):
+        for i, factor in enumerate(node.factors):
+            if isinstance(whole := meaning.get(factor), Sum):
+                rest = (*node.factors[:i], *node.factors[i + 1 :])
+                return Sum(tuple(meant(_times(part, rest), meaning) for part in whole.terms))
+    return meaning.get(node) or node.rebuilt(lambda part: meant(part, meaning))
+
+
+def _speaks(node: Expr) -> bool:
+    return any(isinstance(part, Symbol | Index) for part in node.walk())
 
 
 def _differences(net: Mapping[Factors, Fraction]) -> set[Factors]:
@@ -158,8 +174,10 @@ def nonnegative(node: Expr) -> bool:
             return LETTERS[name].range != "any"
         case Sum(parts):
             return all(map(nonnegative, parts)) or _at_least_zero(node)
-        case Product(parts) | Call("max" | "min", parts):
+        case Product(parts) | Call("min", parts):
             return all(map(nonnegative, parts))
+        case Call("max", parts):
+            return any(map(nonnegative, parts))
         case Power(base, exponent):
             even = isinstance(exponent, Number) and exponent.value % 2 == 0
             return even or nonnegative(base)

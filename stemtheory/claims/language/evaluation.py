@@ -34,8 +34,8 @@ from stemtheory.claims.language.expression import (
     Sum,
     Symbol,
     Young,
+    put,
 )
-from stemtheory.runtime import UsageError
 
 EPS = float(np.finfo(np.float64).eps)
 KEPT = (Inner, Over, At)  # what is worth keeping, since lines of one run share it
@@ -89,8 +89,8 @@ class Scene(Protocol):
     def there(self, place: str, times: Times) -> Any:
         """Return at which instances a place is, [n]."""
 
-    def total(self, node: Over, times: Times) -> Any:
-        """Return a sum over times in closed form, or None where the terms are added."""
+    def total(self, node: Sum | Over, times: Times) -> Any:
+        """Return a sum, or one over times, in closed form; None where the terms are added."""
 
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Return a bound of the rounding in a letter or an oracle's value."""
@@ -124,6 +124,8 @@ class Evaluation:
             case Symbol():
                 return self.scene.letter(node, times)
             case Sum(terms):
+                if (closed := self.scene.total(node, times)) is not None:
+                    return closed
                 return sum(
                     (self.value(term, times) for term in terms[1:]), self.value(terms[0], times)
                 )
@@ -141,8 +143,9 @@ class Evaluation:
                 return self._over(node, times)
             case Expected(body):
                 return self.value(body, times)
-            case Rise():
-                raise UsageError("a rise is evaluated by its steps: see algebra.known.")
+            case Rise(body, index, first, last):
+                later, sooner = put(body, index, last + 1), put(body, index, first)
+                return self.value(later, times) - self.value(sooner, times)
             case Young(one, other):
                 return (np.sqrt(self.value(one, times)) + np.sqrt(self.value(other, times))) ** 2
             case Either(place, there, elsewhere):
@@ -217,6 +220,8 @@ class Evaluation:
                 moved = moved if node.is_vector else np.sum(moved, axis=-1)
                 return self.scene.slope(node, value) * moved + self.scene.rounding(node, value)
             case Sum(terms):
+                if self.scene.total(node, times) is not None:
+                    return 16 * EPS * np.abs(value)
                 return sum(self.error(t, times) + EPS * abs(self.value(t, times)) for t in terms)
             case Product(factors):
                 return self._product_error(factors, value, times)

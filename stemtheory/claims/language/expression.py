@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, TypeVar, dataclass_transform
+from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
-Sign = Literal["<=", "="]
+Sign = Literal["<=", "<", "="]
 Kind = TypeVar("Kind")
 PLACES = ("at", "index", "first", "last")
 
@@ -55,11 +55,20 @@ class Expr:
     def __pow__(self, exponent: Any) -> Expr:
         return Power(self, expr(exponent))
 
+    def __rpow__(self, other: Any) -> Expr:
+        return expr(other) ** self
+
     def __le__(self, other: Any) -> Line:
         return Line((Step(self, "<=", expr(other)),))
 
     def __ge__(self, other: Any) -> Line:
         return Line((Step(expr(other), "<=", self, turned=True),))
+
+    def __lt__(self, other: Any) -> Line:
+        return Line((Step(self, "<", expr(other)),))
+
+    def __gt__(self, other: Any) -> Line:
+        return Line((Step(expr(other), "<", self, turned=True),))
 
     @cached_property
     def parts(self) -> dict[str, Any]:
@@ -123,15 +132,21 @@ class Index(Expr):
     name: str
     shift: int = 0
 
+    @overload
+    def __add__(self, other: int) -> Index: ...
+    @overload
+    def __add__(self, other: Any) -> Expr: ...
     def __add__(self, other: Any) -> Expr:
-        return (
-            replace(self, shift=self.shift + other)
-            if type(other) is int
-            else super().__add__(other)
-        )
+        plain = type(other) is int
+        return Index(self.name, self.shift + other) if plain else super().__add__(other)
 
+    @overload
+    def __sub__(self, other: int) -> Index: ...
+    @overload
+    def __sub__(self, other: Any) -> Expr: ...
     def __sub__(self, other: Any) -> Expr:
-        return self + -other if type(other) is int else super().__sub__(other)
+        plain = type(other) is int
+        return Index(self.name, self.shift - other) if plain else super().__sub__(other)
 
 
 @node
@@ -180,11 +195,15 @@ class Call(Expr):
 
 @node
 class At(Expr):
-    """The loss or a gradient at a point: ``f``, ``grad`` (of f), ``grad_k`` (of worker k)."""
+    """The loss or a gradient at a point: ``f``, ``grad`` (of f), ``grad_k`` (of worker k).
+
+    Of worker k also ``sample_k``, the gradient for one sample, and ``noise_k``, its error.
+    """
 
     function: str
     point: Expr
     worker: str = ""
+    sample: str = "xi"
 
     @cached_property
     def is_vector(self) -> bool:
@@ -265,12 +284,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the paper: one comparison, a chain of them, or several side by side."""
+    """A line of the paper: one comparison, a chain of them, or several side by side.
+
+    It is said of two different workers, or samples, where they are ``distinct``.
+    """
 
     steps: tuple[Step, ...]
+    distinct: tuple[Index, ...] = ()
 
     def __and__(self, other: Line) -> Line:
-        return Line(self.steps + other.steps)
+        return Line(self.steps + other.steps, self.distinct or other.distinct)
+
+    def of(self, *distinct: Index) -> Line:
+        """Return the line, said of two different workers or samples."""
+        return replace(self, distinct=distinct)
 
 
 def expr(value: Any) -> Expr:
@@ -302,6 +329,25 @@ def chain(*sides: Any) -> Line:
     """Return sides[0] <= sides[1] <= ..."""
     parts = [expr(side) for side in sides]
     return Line(tuple(Step(a, "<=", b) for a, b in pairwise(parts)))
+
+
+def put(node: Expr, index: Index, to: Index) -> Expr:
+    """Return an expression with an index put at another."""
+
+    def moved(at: Index) -> Index:
+        return Index(to.name, to.shift + at.shift) if at.name == index.name else at
+
+    def changed(part: Expr) -> Expr:
+        match part:
+            case Symbol(_, at):
+                return replace(part, at=tuple(map(moved, at)))
+            case Index():
+                return moved(part)
+            case Over(_, _, _, Index() as first, Index() as last):
+                part = replace(part, first=moved(first), last=moved(last))
+        return part.rebuilt(changed)
+
+    return changed(node)
 
 
 def valued(line: Line, values: Mapping[str, Expr]) -> Line:

@@ -9,6 +9,7 @@ Paper: Algorithm (Algo_DR-STORM_batch), Section (Sec: Prelims); docs/repaired-th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -90,9 +91,12 @@ def vector(
     return letter(name, latex, units, indices, range="any", vector=True, lag=lag)
 
 
-# Times and workers. ``start`` is the paper's tbar_{s-1}, the start of the round that holds t.
+# Times and workers. ``start`` is the paper's tbar_{s-1}, the start of the round that holds t,
+# and ``end`` its tbar_s.
 t, l, k, j = Index("t"), Index("l"), Index("k"), Index("j")
-T, start = Index("T"), Index("start")
+T, start, end = Index("T"), Index("start"), Index("end")
+# Two samples of a minibatch.
+xi, xi2 = Index("xi"), Index("xi'")
 
 # Sizes and constants.
 K, I, b, B, m = (constant(name, name, range="from one") for name in ("K", "I", "b", "B", "m"))
@@ -101,6 +105,7 @@ sigma, zeta = constant("sigma", r"\sigma", GRADIENT), constant("zeta", r"\zeta",
 nu = constant("nu", r"\nu", range="to one")
 gap = constant("gap", r"(f(\bar x_1) - f^*)", (0, 1))
 c = constant("c", "c", (-4, 2))
+epsilon = constant("epsilon", r"\epsilon", (-2, 2))
 kbar = constant("kbar", r"\bar\kappa", (Fraction(4, 3), Fraction(-1, 3)))
 # FedAvg's printed step sqrt(bK/T) has no units: it is read in a unit of the step, which is 1.
 unit_step = constant("unit_step", "", (2, -1))
@@ -117,6 +122,11 @@ d, dbar = vector("d", "d", GRADIENT, "tk"), vector("dbar", r"\bar d", GRADIENT)
 ebar = vector("ebar", r"\bar e", GRADIENT)
 # xbar_t at a time a that is drawn evenly from 1..T: E is over the draw too.
 xbar_a = constant("xbar_a", r"\bar x_a", (1, 0), range="any", vector=True)
+# Any two points, own ones of every worker, and one that is common to all workers.
+p, p2 = (constant(n, s, (1, 0), range="any", vector=True) for n, s in (("p", "x"), ("p2", "y")))
+pbar = constant("pbar", "x", (1, 0), range="any", vector=True)
+# The points of another run that is put beside this one.
+y, ybar = vector("y", "y", (1, 0), "tk"), vector("ybar", r"\bar y", (1, 0))
 # The two points of the estimate d_t^(k): the paper calls them x_t^(k) and x_{t-1}^(k). Where an
 # own point is replaced by the mean, these are the points that the estimate was made at.
 fresh = vector("fresh", "x", (1, 0), "tk")
@@ -127,6 +137,10 @@ stale = vector("stale", "x", (1, 0), "tk", lag=-1)
 growth = letter("growth", r"\Gamma", (-2, 2), "t", range="any")
 next_drift = letter("next_drift", r"\Lambda", (-2, 2), "t")
 bracket_noise = letter("bracket_noise", r"\Xi", (-2, 2), "tk")
+moved_gradients = letter("moved_gradients", r"\Upsilon", (-2, 2), "t")
+apart_gradients = letter("apart_gradients", r"\Psi", (-2, 2), "t")
+# Samples of the minibatch of d_{t+1}: b, or m b where the estimate spans an averaging.
+batch = letter("batch", "b", NUMBER, "t", range="from one")
 
 
 # The repaired theorem. theta is Young's; kappa is 1 where a jump reaches into the next round. Of
@@ -140,6 +154,13 @@ q, Y = letter("q", "q", GRADIENT, "t"), letter("Y", "Y", GRADIENT, "t")
 i, s, end = constant("i", "i", range="from one"), Index("s"), Index("end")
 Z, D = letter("Z", "Z", (1, 0), "s"), letter("D", "D", (0, 1), "s")
 Q_s = letter("Q", "Q", (-2, 2), "s")
+# The variance of one sample's gradient at p and at p2, and of its change from p to p2; of FedAvg
+# E||dbar_t - its mean||^2 and E f(xbar_{t+1}), both given x_1..x_t.
+sample_noise = constant("sample_noise", r"\Xi(x)", (-2, 2))
+sample_noise2 = constant("sample_noise2", r"\Xi(y)", (-2, 2))
+sample_change = constant("sample_change", r"\Xi(x, y)", (-2, 2))
+direction_noise = letter("direction_noise", r"\Xi", (-2, 2), "t")
+next_value = letter("next_value", r"F", (0, 1), "t", range="any")
 # Its constants: c_b = c bK/L^2; the weights that split the square of Z_s; A_sigma, and A_zeta as
 # A_0 + A_1 I/m; by phi the steps of E2 are smaller, by mu the c of E3 is larger. V is the variance
 # of the workers' curvatures, M the largest I/m, S = T/I the number of rounds.
@@ -178,6 +199,21 @@ def mean_k(body: Expr) -> Expr:
     return Over("mean", k, body)
 
 
+def mean_j(body: Expr) -> Expr:
+    """(1/K) times the sum over the workers j, inside of a sum over k."""
+    return Over("mean", j, body)
+
+
+def max_kj(body: Expr) -> Expr:
+    """The largest over all pairs of workers."""
+    return Over("max", k, Over("max", j, body))
+
+
+def sum_xi(body: Expr) -> Expr:
+    """The sum over the samples of a minibatch."""
+    return Over("sum", xi, body)
+
+
 def sum_t(index: Index, first: Any, last: Any, body: Expr) -> Expr:
     """The sum over times from ``first`` to ``last``, both included."""
     ends = (Index("", end) if type(end) is int else end for end in (first, last))
@@ -189,19 +225,19 @@ def E(body: Expr) -> Expr:
     return Expected(body)
 
 
-def rise(body: Expr, index: Index, first: Index, last: Index) -> Expr:
-    """E[body at last + 1 minus body at first]; ``body`` is written at ``index``."""
-    return Rise(body, index, first, last)
+def drift(at: Index) -> Expr:
+    """sum_k ||d^(k) - dbar||^2 at a time: the consensus error of the directions."""
+    return sum_k(norm2(d[at, k] - dbar[at]))
 
 
-def consensus(at: Any) -> Expr:
-    """X_t, the sum of ||x_t^(k) - xbar_t||^2 over the workers."""
+def apart(at: Index) -> Expr:
+    """sum_k ||x^(k) - xbar||^2 at a time: how far the points are apart."""
     return sum_k(norm2(x[at, k] - xbar[at]))
 
 
-def drift(at: Any) -> Expr:
-    """Delta_t, the sum of ||d_t^(k) - dbar_t||^2 over the workers."""
-    return sum_k(norm2(d[at, k] - dbar[at]))
+def rise(body: Expr, index: Index, first: Index, last: Index) -> Expr:
+    """E[body at last + 1 minus body at first]; ``body`` is written at ``index``."""
+    return Rise(body, index, first, last)
 
 
 def young(one: Expr, other: Expr) -> Expr:
@@ -229,9 +265,29 @@ def grad_k(point: Expr, worker: Index = k) -> Expr:
     return At("grad_k", point, worker.name)
 
 
-def noise_k(point: Expr, worker: Index = k) -> Expr:
+def noise_k(point: Expr, worker: Index = k, sample: Index = xi) -> Expr:
     """The noise of one sample's gradient of worker k at a point: its mean is zero."""
-    return At("noise_k", point, worker.name)
+    return At("noise_k", point, worker.name, sample.name)
+
+
+def sample_k(point: Expr, worker: Index = k) -> Expr:
+    """One sample's gradient of worker k at a point."""
+    return At("sample_k", point, worker.name)
+
+
+def mean_noise_k(point: Expr, worker: Index = k) -> Expr:
+    """The noise of a minibatch's mean gradient at a point of the estimate it was drawn for."""
+    return At("mean_noise_k", point, worker.name)
+
+
+def sampled_k(point: Expr, worker: Index = k) -> Expr:
+    """A minibatch's mean gradient of worker k at a point."""
+    return At("sampled_k", point, worker.name)
+
+
+def about_mean(gradient: Callable[[Expr, Index], Expr], point: Letter, at: Index) -> Expr:
+    """gradient at point_at^(k) minus its mean over workers."""
+    return gradient(point[at, k], k) - mean_j(gradient(point[at, j], j))
 
 
 def maximum(*values: Any) -> Expr:

@@ -25,10 +25,18 @@ from stemtheory.claims.language.expression import (
     Sum,
     Symbol,
     Young,
+    put,
 )
 
-ANCHORS = {"l": r"\ell", "start": r"\bar t_{s-1}", "end": r"\bar t_s"}
-SIGNS = {"<=": r"\leq", "=": "="}
+ANCHORS = {
+    "l": r"\ell",
+    "start": r"\bar t_{s-1}",
+    "end": r"\bar t_s",
+    "xi": r"\xi",
+    "xi'": r"\xi'",
+}
+SIGNS = {"<=": r"\leq", "<": "<", "=": "="}
+TURNED = {"<=": r"\geq", "<": ">"}
 MINUS = Number(Fraction(-1))
 
 
@@ -37,13 +45,13 @@ def latex(line: Line) -> str:
     shown, last = "", None
     for step in line.steps:
         left, right = (step.right, step.left) if step.turned else (step.left, step.right)
-        sign = r"\geq" if step.turned else SIGNS[step.sign]
+        sign = (TURNED if step.turned else SIGNS)[step.sign]
         if last is not None and last == left:
             shown += f" {sign} {tex(right)}"
         else:
             shown += (r",\quad " if shown else "") + f"{tex(left)} {sign} {tex(right)}"
         last = right
-    return shown
+    return shown + (r",\ " if line.distinct else "") + r" \neq ".join(map(tex, line.distinct))
 
 
 def tex(node: Expr) -> str:
@@ -74,7 +82,7 @@ def tex(node: Expr) -> str:
         case Expected(body):
             return _expected(body)
         case Rise(body, index, first, last):
-            ends = (_shifted(body, index, last + 1), _shifted(body, index, first))
+            ends = (put(body, index, last + 1), put(body, index, first))
             return f"E[{tex(ends[0])} - {_wrapped(ends[1])}]"
         case Young(one, other):
             return rf"(1+\beta) {_wrapped(one)} + (1+\tfrac{{1}}{{\beta}}) {_wrapped(other)}"
@@ -234,14 +242,21 @@ def _call(node: Call) -> str:
 
 def _at(node: At) -> str:
     own = rf"\nabla f^{{({node.worker})}}"
-    if node.function == "noise_k":
-        return f"({own}({tex(node.point)};\\xi) - {own}({tex(node.point)}))"
+    point = tex(node.point)
+    drawn = f"{own}({point};{_index(node.sample, 0)})"
+    match node.function:
+        case "noise_k":
+            return f"({drawn} - {own}({point}))"
+        case "mean_noise_k":
+            return rf"\frac{{1}}{{b}} \sum_\xi ({drawn} - {own}({point}))"
+        case "sample_k" | "sampled_k":
+            return drawn
     name = {"f": "f", "grad": r"\nabla f", "grad_k": own}
     return f"{name[node.function]}({tex(node.point)})"
 
 
 def _over(node: Over) -> str:
-    below = node.index.name
+    below = _index(node.index.name, 0)
     if node.first is not None and node.last is not None:
         ends = rf"\sum_{{{tex(node.index)}={tex(node.first)}}}^{{{tex(node.last)}}}"
     else:
@@ -259,20 +274,3 @@ def _wrapped(node: Expr, *kinds: type[Expr]) -> str:
     """Return a part in brackets where it would be misread without."""
     loose = isinstance(node, kinds or (Sum, Rise)) or _sign(node)[0]
     return f"({tex(node)})" if loose else tex(node)
-
-
-def _shifted(node: Expr, index: Index, to: Expr) -> Expr:
-    """Return a body with its index put at another."""
-    assert isinstance(to, Index)
-
-    def moved(part: Expr) -> Expr:
-        if isinstance(part, Symbol):
-            at = tuple(
-                Index(to.name, to.shift + i.shift) if i.name == index.name else i for i in part.at
-            )
-            return Symbol(part.name, at, part.vector)
-        if isinstance(part, Index) and part.name == index.name:
-            return Index(to.name, to.shift + part.shift)
-        return part.rebuilt(moved)
-
-    return moved(node)

@@ -55,9 +55,19 @@ def checked(line: Line, name: str = "this line") -> Line:
     """
     for step in line.steps:
         for side in (step.left, step.right):
-            _indices(name, side, set())
+            _indices(name, side, set(WORKERS))  # one bound by no sum: the line is said of each
         units(name, step.left, step.right)
     return line
+
+
+def homogeneous(line: Line) -> bool:
+    """Whether the powers of a line fit."""
+    try:
+        for step in line.steps:
+            units("", step.left, step.right)
+    except UsageError:
+        return False
+    return True
 
 
 def units(name: str, *parts: Expr) -> Units | None:

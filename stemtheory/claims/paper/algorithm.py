@@ -17,30 +17,12 @@ from stemtheory.claims.base import (
     Comparison,
     Mutant,
     quadratic,
-    wrong,
 )
-from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import EPS
-from stemtheory.schedules import theorem_c_b, theorem_eta
+from stemtheory.claims.language import equal
+from stemtheory.claims.language.letters import a, c, dbar, eta, t, xbar
+from stemtheory.claims.stating import stated
 from stemtheory.simulator import simulate
-
-
-def mean_iterate(path: Path, first: bool = False) -> Comparison:
-    """xbar_{t+1} = xbar_t - eta_t dbar_t for all t >= 1; ``first``: the first worker's d_t."""
-    t, direction = path.t, path.d[:, :, 0] if first else path.dbar
-    step = path.eta[t][:, None, None] * direction[t]
-    error = np.abs(path.xbar[t + 1] - (path.xbar[t] - step)).max(axis=-1)
-    size = np.abs(path.xbar[t]).max(axis=-1) + np.abs(step).max(axis=-1)
-    return Comparison(error, 8 * path.case.K * EPS * size, t=t[:, None])
-
-
-def momentum_index(path: Path, shift: int = 0) -> Comparison:
-    """a_{t+1} = c eta_t^2, with c = L^2 (64/(bK) + 1/(24 (bK)^2 I))."""
-    s, t = path.setting, path.t[1:]
-    c = s.L**2 * theorem_c_b(s.K, s.b, s.I) / (s.b * s.K)
-    eta = theorem_eta(t - shift + path.case.clock, s.L, s.K, s.b, s.I)
-    error = np.abs(path.a[t + 1] - c * eta**2)
-    return Comparison(error, 16 * EPS * path.a[t + 1], t=t)
 
 
 def count_samples(case: Case) -> Comparison:
@@ -71,23 +53,19 @@ def _as_fedavg(case: Case) -> Case:
     return replace(case, algorithm="fedavg", reading="literal", B=None)
 
 
-pathwise = partial(Claim, label="Algo_DR-STORM_batch", kind="pathwise", identity=True)
+listed = partial(stated, label="Algo_DR-STORM_batch", kind="pathwise", mutants=())
 counted = partial(Claim, kind="arithmetic", cases=_counted, identity=True)
 CLAIMS = (
-    pathwise(
+    listed(
+        equal(xbar[t + 1], xbar[t] - eta[t] * dbar[t]),
         id="ALG-1",
         statement="The mean iterate moves along the mean direction at every t, sync or not.",
-        formula=r"\bar x_{t+1} = \bar x_t - \eta_t \bar d_t",
-        compare=mean_iterate,
         readings=ALL_READINGS,
-        mutants=(wrong("the first worker's direction", first=True),),
     ),
-    pathwise(
+    listed(
+        equal(a[t + 1], c * eta[t] ** 2),
         id="ALG-2",
         statement="The momentum a_{t+1} uses the step eta_t; eta_0 exists.",
-        formula=r"a_{t+1} = c\, \eta_t^2",
-        compare=momentum_index,
-        mutants=(wrong("a_t for a_{t+1}", shift=1),),
     ),
     counted(
         id="ALG-3",

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from stemtheory.algorithms import FedAvg
 from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, recorded
-from stemtheory.claims.evidence.measured import against, premises
+from stemtheory.claims.evidence.measured import premises
 from stemtheory.claims.evidence.momentum_runs import RESTING, momentum_cases, own_step
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import EPS, visits
+from stemtheory.claims.language import Line, checked, equal, latex
+from stemtheory.claims.language.letters import I, a, k, t, x, xbar, y, ybar
+from stemtheory.claims.paper.fedavg import THEOREM
+from stemtheory.claims.stating import whole_run
 from stemtheory.runtime import Floats, Verdict
 
 
@@ -38,7 +43,7 @@ def fedavg_from(path: Path, start: Floats) -> Floats:
     return np.stack([v.before.x for v in visits(path.case, FedAvg(), x1=start)])
 
 
-def equal(ours: Floats, theirs: Floats) -> Comparison:
+def same(ours: Floats, theirs: Floats) -> Comparison:
     """Return the identity of two runs: errors at t = 1..T against 64 ulps a step."""
     error = np.abs(ours - theirs).reshape(len(ours), -1).max(axis=1)
     t = np.arange(1, len(ours) + 1)
@@ -48,7 +53,7 @@ def equal(ours: Floats, theirs: Floats) -> Comparison:
 def as_printed(path: Path) -> Comparison:
     """SP1: xbar_t of STEM with a_t = 1 is that of FedAvg, from the same x_1 (sigma = 0)."""
     found = fedavg_from(path, path.p[1])
-    return equal(path.xbar[path.t], found.mean(axis=-2))
+    return same(path.xbar[path.t], found.mean(axis=-2))
 
 
 def shifted(path: Path, shift: int = 1) -> Comparison:
@@ -57,14 +62,14 @@ def shifted(path: Path, shift: int = 1) -> Comparison:
     After t = sI, STEM's next iterate is common and FedAvg's own is: one step apart.
     """
     found = fedavg_from(path, path.p[1 + shift])
-    return equal(path.p[path.t + shift] if shift else path.p[path.t], found)
+    return same(path.p[path.t + shift] if shift else path.p[path.t], found)
 
 
 def blind(path: Path | FedAvgPath) -> Comparison:
     """RMK4: at I = 1 the run with zeta is the run without, on the same noise."""
     kept = {name: value for name, value in path.case.dials if name != "zeta"}
     other = recorded(replace(path.case, dials=dials(zeta=0.0, **kept)))
-    return equal(path.xbar[path.t], other.xbar[path.t])
+    return same(path.xbar[path.t], other.xbar[path.t])
 
 
 def one_step_cases(algorithm: str, level: str) -> tuple[Case, ...]:
@@ -84,20 +89,30 @@ def several_steps(case: Case) -> Case:
     return replace(case, I=2, rounds=case.rounds // 2)
 
 
+AS_ONE = "The sides are two runs, and a run has the letters of one."
+
+
+def same_run(line: Line, **more: Any) -> Claim:
+    """Return the claim that two runs are one; y is the other run's x."""
+    known = {"label": "Sec: Special Case", **more}
+    return Claim(
+        formula=latex(line), line=line, by_hand=AS_ONE, kind="pathwise", identity=True, **known
+    )
+
+
 momentum = partial(
-    Claim,
+    whole_run,
+    THEOREM,
     label="Sec: Special Case",
-    kind="expectation",
-    compare=against("fedavg-theorem"),
     premises=premises("fedavg-theorem"),
 )
-same_run = partial(Claim, label="Sec: Special Case", kind="pathwise", identity=True)
+WITHOUT_ZETA = checked(equal(I, 1) & equal(xbar[t], ybar[t]))
 
 CLAIMS = (
     same_run(
+        checked(equal(a[t], 1) & equal(xbar[t], ybar[t])),
         id="SP1",
-        statement="STEM with a_t = 1 is FedAvg (as printed).",
-        formula=r"a_t = 1:\ \bar x_t^{STEM} = \bar x_t^{FedAvg}",
+        statement="STEM (x) with a_t = 1 is FedAvg (y), as printed.",
         compare=as_printed,
         cases=momentumless,
         expected={("literal", "all"): Verdict.VIOLATED},
@@ -107,19 +122,18 @@ CLAIMS = (
         repair="One step later they are the same run (SP1-S).",
     ),
     same_run(
+        checked(equal(a[t], 1) & equal(x[t + 1, k], y[t, k])),
         id="SP1-S",
-        statement="STEM with a_t = 1 is FedAvg, started one step later.",
-        formula=r"a_t = 1:\ x_{t+1}^{STEM} = x_t^{FedAvg}",
+        statement="STEM (x) with a_t = 1 is FedAvg (y), started one step later.",
         compare=shifted,
         cases=lambda level: momentumless(level, sigma=0.5),
         mutants=(wrong("without the shift", shift=0),),
     ),
     momentum(
         id="SP2",
-        statement="With local Nesterov or Polyak momentum the FedAvg theorem holds, with its"
-        " explicit constants (the paper claims O(.), which this does not touch).",
-        formula=r"u \leftarrow \beta u + g,\ \eta = \sqrt{bK/T}:\ E\|\nabla f(\bar x_a)\|^2 \leq"
-        r" \mathrm{the\ bound\ of\ F4}",
+        statement="With local Nesterov or Polyak momentum (u <- beta u + g) and the step"
+        " sqrt(bK/T) the FedAvg theorem holds, with its explicit constants (the paper claims O(.),"
+        " which this does not touch).",
         cases=lambda level: tuple(own_step(case) for case in momentum_cases(level)),
         expected={("literal", "all"): Verdict.VIOLATED},
         counterexamples=RESTING,
@@ -133,17 +147,16 @@ CLAIMS = (
     momentum(
         id="SP2-S",
         statement="With local momentum and the step (1-beta) sqrt(bK/T) the FedAvg theorem holds.",
-        formula=r"u \leftarrow \beta u + g,\ \eta = (1-\beta)\sqrt{bK/T}:"
-        r"\ E\|\nabla f(\bar x_a)\|^2 \leq \mathrm{the\ bound\ of\ F4}",
         cases=momentum_cases,
         mutants=(SCALED, Mutant("the theorem's own step", change=own_step)),
         reason="Measured, not proved: on every run, not for every problem.",
     ),
     same_run(
+        WITHOUT_ZETA,
         id="RMK4",
         label="Rem: Heterogeneity",
-        statement="At I = 1 STEM does not depend on zeta: the runs are the same.",
-        formula=r"I = 1:\ \bar x_t(\zeta) = \bar x_t(0)",
+        statement="At I = 1 STEM does not depend on zeta: the runs with (x) and without (y) are"
+        " the same.",
         compare=blind,
         cases=lambda level: one_step_cases("stem", level),
         readings=("literal", "average-first", "overwrite"),
@@ -151,10 +164,11 @@ CLAIMS = (
         reason="The remark calls zeta the intra-node variance; it is the inter-node one.",
     ),
     same_run(
+        WITHOUT_ZETA,
         id="F8-Z",
         label="App: FedAvg",
-        statement="Minibatch SGD (I = 1) does not depend on zeta: the runs are the same.",
-        formula=r"I = 1:\ \bar x_t(\zeta) = \bar x_t(0)",
+        statement="Minibatch SGD (I = 1) does not depend on zeta: the runs with (x) and without"
+        " (y) are the same.",
         compare=blind,
         cases=lambda level: one_step_cases("fedavg", level),
         mutants=(Mutant("I = 2", change=several_steps),),

@@ -25,11 +25,11 @@ from stemtheory.claims.language.letters import (
     K,
     L,
     V,
+    apart,
     at_jump,
     b,
     c,
     c_b,
-    consensus,
     dbar,
     drift,
     end,
@@ -63,9 +63,9 @@ ELEMENTARY_LONGEST = 318
 ONE_STEP = E(potential(64, t + 1) - potential(64, t)) <= (
     -(eta[t] / 2 - eta[t] ** 2 * L / 2 - eta[t] / 32) * norm2(dbar[t])
     - eta[t] / 2 * norm2(grad(xbar[t]))
-    + eta[t] * L**2 / K * consensus(t)
+    + eta[t] * L**2 / K * apart(t)
     + sigma**2 * c**2 * eta[t] ** 3 / (32 * L**2)
-    + at_jump(consensus(t) / (32 * m * K * eta[t]), eta[t] / (32 * K) * drift(t))
+    + at_jump(apart(t) / (32 * m * K * eta[t]), eta[t] / (32 * K) * drift(t))
 )
 
 

@@ -23,10 +23,10 @@ from stemtheory.claims.language.letters import (
     Y,
     Z,
     alpha,
+    apart,
     at_jump,
     b,
     c,
-    consensus,
     dbar,
     drift,
     eta,
@@ -57,10 +57,10 @@ from stemtheory.claims.stating import per_round, stated, whole_run
 ONE_STEP = E(potential(240, t + 1) - potential(240, t)) <= (
     -eta[t] / 2 * norm2(grad(xbar[t]))
     - (eta[t] / 2 - eta[t] ** 2 * L / 2 - (1 + theta) / 240 * eta[t]) * norm2(dbar[t])
-    + Q("15.5") * eta[t] * L**2 / K * consensus(t)
+    + Q("15.5") * eta[t] * L**2 / K * apart(t)
     + (1 + 1 / theta) * c**2 * sigma**2 * eta[t] ** 3 / (240 * L**2)
     + at_jump(
-        (1 + theta) / (240 * m * K) * consensus(t) / eta[t],
+        (1 + theta) / (240 * m * K) * apart(t) / eta[t],
         (1 + theta) / (240 * K) * eta[t] * drift(t),
     )
 )

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 from stemtheory.algorithms.base import mean_over_workers
 from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.claims.base import dials
+from stemtheory.claims.base import Comparison, dials
 from stemtheory.claims.checking import check
-from stemtheory.claims.evidence.fedavg_path import FedAvgPath, record_fedavg
+from stemtheory.claims.evidence.fedavg_path import FedAvgPath, kept, record_fedavg, shared
 from stemtheory.claims.judge import critical
 from stemtheory.claims.ledger import claims
-from stemtheory.claims.paper.fedavg import (
-    accumulated,
-    descent,
-    expected_value,
-    fedavg_case,
-    gradient_variance,
-    noise_sum,
-    noisy_cases,
-    run_cases,
-)
+from stemtheory.claims.paper.fedavg import fedavg_case, noisy_cases, run_cases
 from stemtheory.claims.paper.fedavg_rates import at_accuracy, speed_up_beyond, upper_beyond
 from stemtheory.runtime import Verdict
 from stemtheory.simulator.stepwise import gaussian_draw
+
+
+def compared(name: str, subject: Any, **other: Any) -> Comparison:
+    """Both sides of a claim."""
+    compare = claims()[name].compare
+    assert compare is not None
+    return compare(subject, **other)
+
 
 COMMON = dials(sigma=0.5, zeta=1.0)
 
@@ -48,15 +49,6 @@ def test_workers_agree_at_the_start_of_every_round(path: FedAvgPath) -> None:
     assert path.X[[2, 3, 4, 6]].min() > 1e-6
 
 
-def test_rounds_are_cut_where_they_end(path: FedAvgPath) -> None:
-    numbered = np.arange(path.T + 2)[:, None]
-    assert path.in_rounds(numbered)[..., 0].tolist() == [
-        [1, 2, 3, 4],
-        [5, 6, 7, 8],
-        [9, 10, 11, 12],
-    ]
-
-
 def test_the_expected_value_is_the_resampled_one(path: FedAvgPath) -> None:
     """20000 fresh minibatches at t = 3, one replicate; |z| < 4.5: false alarms 7e-6."""
     n, t = 20_000, 3
@@ -64,7 +56,7 @@ def test_the_expected_value_is_the_resampled_one(path: FedAvgPath) -> None:
     minibatch = gaussian_draw(path.problem, seed=77, replicates=n)(0, path.case.b)
     d = mean_over_workers(path.problem.stochastic_gradient(x, minibatch))
     values = path.problem.value(path.xbar[t, 0] - path.eta * d)
-    z = (values.mean() - expected_value(path)[t - 1, 0]) / (values.std(ddof=1) / math.sqrt(n))
+    z = (values.mean() - path.next_value[t, 0]) / (values.std(ddof=1) / math.sqrt(n))
     assert abs(z) < 4.5
 
 
@@ -74,13 +66,14 @@ def test_the_expected_value_of_a_quadratic() -> None:
     path = record_fedavg(fedavg_case("quadratic", 3, 2, 5, 2, 2, made))
     centre = path.problem.value(path.xbar[path.t] - path.eta * path.gbar[path.t])
     expected = centre + 0.7 * path.eta**2 * 4.0 / (2 * 5 * 3)
-    assert expected_value(path) == pytest.approx(expected, rel=1e-12)
+    assert path.next_value[path.t] == pytest.approx(expected, rel=1e-12)
 
 
 def test_noise_fills_half_of_the_descent_lemma() -> None:
     """At the minimum of a quadratic with curvature L the sharp constant of the noise is 1/2."""
     made = dials(sigma=1.0, zeta=0.0, noise="additive")
-    sides = descent(record_fedavg(fedavg_case("quadratic", 2, 1, 1, 8, 1, made, x1=0.0)))
+    path = record_fedavg(fedavg_case("quadratic", 2, 1, 1, 8, 1, made, x1=0.0))
+    sides = compared("F3", path)
     assert sides.left[0] == pytest.approx(sides.right[0] / 2, rel=1e-9)
 
 
@@ -92,28 +85,29 @@ def test_tilted_workers_drift_as_the_recursion_says() -> None:
     for _ in range(5):
         total += u * u
         u = (1 - path.eta * 0.5) * u - path.eta
-    sides = accumulated(path.case, per_round=True)
+    sides = compared("F2-R", path.case)
     assert sides.left == pytest.approx([total, total], rel=1e-9)
-    assert sides.right[0] == pytest.approx(5 * path.eta**2 * 4**2 * 4.0 * 5)
+    assert sides.right[0] == pytest.approx(5 * path.eta**2 * 4**2 * 4.0 * 5, rel=1e-9)
 
 
 def test_the_variance_is_an_equality_and_independence_matters() -> None:
     """Under the paper's claim |z| stays below the ledger's limit; shared noise is K times more."""
     case = noisy_cases("quick")[2]
-    honest = gradient_variance(case)
+    honest = compared("F1", case)
     limit = critical(honest.dof, two_sided=True)
-    assert abs(honest.left[0] - honest.right[0]) < limit * float(honest.spread)
-    together = gradient_variance(case, shared_noise=True)
+    assert abs(honest.left[0] - honest.right[0]) < limit * honest.spread[0]
+    together = compared("F1", case, run=partial(record_fedavg, spoiled=shared))
     assert together.left[0] == pytest.approx(case.K * honest.right[0], rel=0.3)
 
 
 def test_noises_of_a_round_do_not_correlate() -> None:
     """(I - 1) sigma^2/b as martingale differences; a kept minibatch gives (I - 1)^2 sigma^2/b."""
     case = noisy_cases("quick")[2]
-    honest = noise_sum(case)
+    honest = compared("F2a", case)
     assert honest.right[0] == pytest.approx(3 * 0.25 / 2.5)
     assert honest.left[0] == pytest.approx(honest.right[0], rel=0.15)
-    assert noise_sum(case, kept=True).left[0] == pytest.approx(3 * honest.right[0], rel=0.15)
+    again = compared("F2a", case, run=partial(record_fedavg, spoiled=kept))
+    assert again.left[0] == pytest.approx(3 * honest.right[0], rel=0.15)
 
 
 def test_the_theorem_names_its_unmet_premise() -> None:

@@ -9,26 +9,40 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from stemtheory.claims.base import (
     ALL_READINGS,
     SCALED,
     Case,
-    Claim,
-    Comparison,
     dials,
     noiseless,
     quadratic,
-    wrong,
 )
 from stemtheory.claims.evidence.counterexamples import read_as
-from stemtheory.claims.evidence.measured import against, premises
-from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.recorded import EPS, square
+from stemtheory.claims.evidence.measured import premises
+from stemtheory.claims.language import Q
+from stemtheory.claims.language.letters import (
+    B,
+    I,
+    K,
+    L,
+    T,
+    b,
+    c,
+    eta,
+    gap,
+    l,
+    log,
+    rise,
+    sigma,
+    start,
+    sum_t,
+    t,
+    zeta,
+)
 from stemtheory.claims.panel import path_cases
-from stemtheory.runtime import Floats, Verdict
-from stemtheory.schedules import theorem_c_b
+from stemtheory.claims.paper.stem.potential import descent, potential
+from stemtheory.claims.stating import AVERAGE, stated, whole_run
+from stemtheory.runtime import Verdict
 
 LABEL = "Thm: PR_Convergence_Main_App"
 FOUR_READINGS = (*ALL_READINGS, "average-both")
@@ -37,49 +51,12 @@ FOUR_READINGS = (*ALL_READINGS, "average-both")
 # --- M7a: the potential, once per round -----------------------------------------------------------
 
 
-def potential_terms(path: Path) -> tuple[Floats, Floats, Floats]:
-    """Return (step of the left side, eta_t^3, round of each step), t = 1..T.
-
-    The left side's step is E[Phi_{t+1} - Phi_t | F_t] plus what the right side subtracts. Given
-    F_t, f(xbar_{t+1}) is known and E||ebar_{t+1}||^2 is a closed form.
-    """
-    s, t = path.setting, path.t
-    eta, before = path.eta[t][:, None], path.eta[t - 1][:, None]
-    keep = (1 - path.a[t + 1])[:, None]
-    cross = (path.ebar[t] * path.bias[t]).sum(axis=-1)
-    error = (
-        keep**2 * square(path.ebar[t])
-        + 2 * keep * cross
-        + square(path.bias[t])
-        + path.noise_power[t]
-    )
-    weight = s.b * s.K / (64 * s.L**2)
-    step = path.f[t + 1] - path.f[t] + weight * (error / eta - square(path.ebar[t]) / before)
-    step += (27 * eta / 64 - eta**2 * s.L / 2) * path.q2[t] + eta / 2 * square(path.G[t])
-    return step, path.eta[t] ** 3, (t - 1) // s.I
-
-
-def potential(path: Path, noise: float = 3 / 64) -> Comparison:
-    """E[Phi_{t+1} - Phi_{tbar_{s-1}}] + what descends, against the sums of eta^3, for every t.
-
-    The sum of the conditional one-step changes is asked of every replicate. That is more than the
-    paper's expectation, and needs no statistics.
-    """
-    s = path.setting
-    step, cubes, number = potential_terms(path)
-    left, cubes = _within_rounds(step, number), _within_rounds(cubes, number)
-    c2 = (s.L * theorem_c_b(s.K, s.b, s.I) / (s.b * s.K)) ** 2  # c^2/L^2
-    right = c2 * cubes * (noise * s.sigma**2 + s.zeta**2 / 32 * (s.I - 1) / s.I)
-    where = np.broadcast_to(path.where(path.t, "end")[:, None], left.shape)
-    floor = 64 * EPS * np.abs(path.f[path.t])
-    return Comparison(left, right[:, None], where, path.t[:, None], floor=floor)
-
-
-def _within_rounds(values: Floats, number: Floats) -> Floats:
-    """Return running sums over t that start anew with every round."""
-    total = np.cumsum(values, axis=0)
-    first = np.searchsorted(number, number)
-    return np.asarray(total - total[first] + values[first])
+potential_over_round = rise(potential(l), l, start, t) <= (
+    descent(Q("27/64"))
+    + c**2 * sigma**2 / (32 * L**2) * sum_t(l, start, t, eta[l] ** 3)
+    + c**2 * sigma**2 / (64 * b * L**2) * sum_t(l, start, t, eta[l] ** 3)
+    + c**2 * zeta**2 / (32 * L**2) * (I - 1) / I * sum_t(l, start, t, eta[l] ** 3)
+)
 
 
 def potential_cases(level: str) -> tuple[Case, ...]:
@@ -140,58 +117,55 @@ BROKEN: dict[tuple[str, str], Verdict] = {
 }
 
 
-bounded = partial(
-    Claim, kind="expectation", cases=run_cases, readings=FOUR_READINGS, expected=BROKEN
+# The intermediate bound is printed times eta_T T/2, with eta_t >= eta_T used on the left.
+intermediate = AVERAGE <= 2 / (eta[T] * T) * (
+    gap
+    + sigma**2 / (64 * L**2) * b / (B * eta[0])
+    + 3 * c**2 * sigma**2 / (64 * L**2) * sum_t(t, 1, T, eta[t] ** 3)
+    + c**2 * zeta**2 / (32 * L**2) * (I - 1) / I * sum_t(t, 1, T, eta[t] ** 3)
 )
+slow = (b * K * T) ** Q("2/3")
+fading = (256**2 * I / T + 64**2 / slow) * log(T + 1)
+theorem = AVERAGE <= (
+    (32 * L * I / T + 2 * L / slow) * gap
+    + (8 * b * I**2 / (B * T) + b * I / (2 * slow * B)) * sigma**2
+    + fading * sigma**2
+    + fading * zeta**2 * (I - 1) / I
+)
+
+bounded = partial(whole_run, cases=run_cases, readings=FOUR_READINGS, expected=BROKEN)
 CLAIMS = (
-    Claim(
+    stated(
+        potential_over_round,
+        place=("end", t),
         id="M7a",
         label=LABEL,
         kind="conditional",
         statement="The potential descends over a round, up to noise and heterogeneity.",
-        formula=r"E[\Phi_{\bar t+1} - \Phi_{\bar t_{s-1}}] \leq -\sum (27\eta_t/64 -"
-        r" \eta_t^2 L/2) E\|\bar d_t\|^2 - \sum \eta_t/2\, E\|\nabla f(\bar x_t)\|^2 + ...",
-        compare=potential,
         cases=potential_cases,
         readings=ALL_READINGS,
         expected={("overwrite", "sync"): Verdict.VIOLATED},
         counterexamples=(BIASED,),
-        mutants=(SCALED, wrong("3/64 -> 1/128", noise=1 / 128)),
         repair="The one-step inequality 6.1 holds for literal and average-first.",
     ),
     bounded(
+        intermediate,
         id="M7b",
         label="Eq: Grad_Norm_Sum",
         statement="The intermediate bound, before the logarithmic step (divided by eta_T T/2).",
-        formula=r"\sum_{t=1}^T \eta_t/2\, E\|\nabla f(\bar x_t)\|^2 \leq f(\bar x_1) - f^* +"
-        r" \frac{\sigma^2}{64L^2}\frac{b}{B\eta_0} + \frac{3c^2\sigma^2}{64L^2}\sum\eta_t^3 +"
-        r" \frac{c^2\zeta^2}{32L^2}\frac{I-1}{I}\sum\eta_t^3",
-        compare=against("stem-intermediate"),
         premises=premises("stem-intermediate"),
         counterexamples=(BENIGN, *BREAKING),
-        mutants=(
-            SCALED,
-            read_as("overwrite"),
-            wrong("first batch's term without its b", initial_batch=lambda s: 1 / s.b),
-        ),
+        mutants=(SCALED, read_as("overwrite")),
         repair="Literal and average-first: proved for I <= 7500 by the repaired theorem, part (c).",
     ),
     bounded(
+        theorem,
         id="M7",
         label=LABEL,
         statement="The theorem with explicit constants.",
-        formula=r"E\|\nabla f(\bar x_a)\|^2 \leq [\frac{32LI}{T} +"
-        r" \frac{2L}{(bK)^{2/3}T^{2/3}}](f(\bar x_1)-f^*) + [\frac{8bI^2}{BT} +"
-        r" \frac{bI}{2(bK)^{2/3}BT^{2/3}}]\sigma^2 + [\frac{256^2 I}{T} +"
-        r" \frac{64^2}{(bK)^{2/3}T^{2/3}}](\sigma^2 + \zeta^2\frac{I-1}{I})\log(T+1)",
-        compare=against("stem-theorem"),
         premises=premises("stem-theorem"),
         counterexamples=BREAKING,
-        mutants=(
-            SCALED,
-            read_as("overwrite"),
-            wrong("gap term without its I", gap=lambda s: 1 / s.I),
-        ),
+        mutants=(SCALED, read_as("overwrite")),
         reason="Vacuous unless noise is low or T is huge: it needs about 6.6e4 I log T steps per"
         " unit of (sigma^2 + zeta^2)/||grad f(x_1)||^2.",
         repair="Literal and average-first: proved for I <= 40000 by the repaired theorem, and for"

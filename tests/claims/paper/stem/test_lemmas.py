@@ -13,18 +13,18 @@ import pytest
 
 from stemtheory.algorithms.base import Step, mean_over_workers
 from stemtheory.algorithms.stem import Stem, StemState
-from stemtheory.claims.base import ALL_READINGS, Case, dials
+from stemtheory.claims.base import ALL_READINGS, Case, Comparison, dials
 from stemtheory.claims.evidence.brackets import brackets, innovation, single
+from stemtheory.claims.evidence.closed_forms import apart_gradients
 from stemtheory.claims.evidence.counterexamples import DRIFTED, far, opposed, tilted
 from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import square
+from stemtheory.claims.evidence.scenes import scene_of
 from stemtheory.claims.evidence.sums import growth, since
+from stemtheory.claims.language import letters
+from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.preliminary import noisy_cases
-from stemtheory.claims.paper.stem.consensus import _gradient_spread, consensus, young
-from stemtheory.claims.paper.stem.consensus_sum import one_step
-from stemtheory.claims.paper.stem.contraction import contraction, moved
-from stemtheory.claims.paper.stem.descent import accumulation, accumulation_literal, descent_printed
-from stemtheory.claims.paper.stem.potential import potential_descent
+from stemtheory.claims.paper.stem.contraction import J
 from stemtheory.runtime import Floats
 
 RESAMPLES = 20_000
@@ -35,11 +35,18 @@ STATES = (
 )
 
 
+def sides(name: str, path: Path) -> Comparison:
+    """Return both sides of a claim on a recorded run."""
+    compare = claims()[name].compare
+    assert compare is not None
+    return compare(path)
+
+
 # --- the counterexamples, by the numbers ----------------------------------------------------
 
 
 def test_accumulation_fails_at_the_start_of_a_literal_round() -> None:
-    c = accumulation(record(DRIFTED))
+    c = sides("M1", record(DRIFTED))
     assert c.left[8, 0] == pytest.approx(2.004e-7, rel=3e-4)
     assert c.right[8, 0] == 0
     strong = replace(DRIFTED, schedule="constant", options=dials(eta=1 / (128 * 0.95), a=0.5))
@@ -49,14 +56,14 @@ def test_accumulation_fails_at_the_start_of_a_literal_round() -> None:
 
 
 def test_accumulation_is_an_equality_for_two_literal_steps() -> None:
-    c = accumulation_literal(record(replace(DRIFTED, I=2, rounds=3)))
+    c = sides("M1-L", record(replace(DRIFTED, I=2, rounds=3)))
     assert c.left[1:] == pytest.approx(c.right[1:], rel=1e-9)
     assert np.all(c.left[1::2] > 0)
 
 
 def test_descent_fails_at_the_start_of_a_literal_round() -> None:
     path = record(replace(DRIFTED, x1=0.00190907858))
-    c = descent_printed(path)
+    c = sides("M2", path)
     left, excess = path.f[10, 0], c.left[8, 0] - c.right[8, 0]
     assert left == pytest.approx(1.80439699e-7, rel=1e-8)
     assert left - excess == pytest.approx(1.80291311e-7, rel=1e-8)
@@ -70,40 +77,40 @@ def test_descent_fails_at_the_start_of_a_literal_round() -> None:
 def test_contraction_fails_where_the_own_point_is_overwritten(
     K: int, b: float, I: int, ratio: float
 ) -> None:
-    c = contraction(record(opposed(K, b, I)))
+    c = sides("M3", record(opposed(K, b, I)))
     assert c.left[I - 1, 0] / c.right[I - 1, 0] == pytest.approx(ratio, rel=1e-2)
 
 
 def test_contraction_under_overwrite_by_the_digits() -> None:
-    c = contraction(record(opposed(8, 64, 16)))
+    c = sides("M3", record(opposed(8, 64, 16)))
     assert c.left[15, 0] == pytest.approx(1.922e-10, rel=5e-4)
     assert c.right[15, 0] == pytest.approx(1.198e-11, rel=5e-4)
-    c = contraction(record(opposed(4, 2, 8)))
+    c = sides("M3", record(opposed(4, 2, 8)))
     assert c.left[7, 0] / c.right[7, 0] == pytest.approx(0.25, rel=2e-2)
 
 
 @pytest.mark.parametrize(("I", "left"), [(2, 1.94e-8), (8, 1.57e-8)])
 def test_contraction_fails_at_the_literal_jump(I: int, left: float) -> None:
-    c = contraction(record(tilted("literal", I)))
+    c = sides("M3", record(tilted("literal", I)))
     assert c.left[I].mean() == pytest.approx(left, rel=5e-3)
     assert np.all(c.left[I] > 100 * c.right[I])
 
 
 @pytest.mark.parametrize(("I", "ratio"), [(8, 0.51), (12, 1.93), (16, 4.43), (32, 24.6)])
 def test_contraction_fails_at_the_average_first_jump_of_long_rounds(I: int, ratio: float) -> None:
-    c = contraction(record(tilted("average-first", I)))
+    c = sides("M3", record(tilted("average-first", I)))
     found = c.left[I - 1] / c.right[I - 1]
     assert found == pytest.approx(ratio, rel=6e-2)
 
 
 @pytest.mark.parametrize(("I", "ratio"), [(128, 0.746), (256, 2.42), (512, 8.65)])
 def test_consensus_fails_after_a_long_literal_round(I: int, ratio: float) -> None:
-    c = consensus(record(far(I)))
+    c = sides("M5", record(far(I)))
     assert c.left[I, 0] / c.right[I, 0] == pytest.approx(ratio, rel=2e-3)
 
 
 def test_consensus_by_the_digits() -> None:
-    c = consensus(record(far(256)))
+    c = sides("M5", record(far(256)))
     assert (c.t[256, 0], c.where[256, 0]) == (258, "sync")
     assert c.left[256, 0] == pytest.approx(5.64e-10, rel=1e-3)
     assert c.right[256, 0] == pytest.approx(2.33e-10, rel=1e-3)
@@ -140,7 +147,7 @@ def test_one_step_bound_fails_in_very_long_literal_rounds() -> None:
 
 def test_one_step_simplified_form_at_its_terms() -> None:
     """At dbar = 0, sigma = 0 and Dl_{t-1} = 0 only the zeta term is left."""
-    c, path = one_step(record(far(256))), record(far(256))
+    c, path = sides("M6b", record(far(256))), record(far(256))
     zeta_term = 2 * 4 * path.a[258] ** 2 / path.eta[257]
     assert c.right[256, 0] == pytest.approx(zeta_term, rel=1e-6)
 
@@ -150,7 +157,7 @@ def test_one_step_simplified_form_at_its_terms() -> None:
     [(opposed(8, 64, 64), 64), (tilted("literal", 8), 9), (tilted("average-first", 64), 64)],
 )
 def test_potential_descent_fails_at_synchronisations(case: Case, t: int) -> None:
-    c = potential_descent(record(case))
+    c = sides("M4", record(case))
     assert np.all(c.left[t - 1] > 2 * c.right[t - 1])
     before = c.left[: t - 1] <= c.right[: t - 1]
     assert np.all(before)
@@ -165,18 +172,13 @@ def test_sums_restart_with_the_round() -> None:
     assert since(path, terms)[1:7, 0].tolist() == [1, 3, 6, 4, 9, 15]
 
 
-def test_young_is_the_smallest_over_beta() -> None:
-    A, B = np.array([2.0, 0.0, 3.0]), np.array([5.0, 7.0, 0.0])
-    beta = np.geomspace(1e-9, 1e9, 20001)[:, None]
-    smallest = (A * (1 + beta) + B * (1 + 1 / beta)).min(axis=0)
-    assert young(A, B) == pytest.approx(smallest, rel=1e-6)
-
-
 @pytest.mark.parametrize("reading", ALL_READINGS)
 def test_the_distance_of_the_two_points_splits_exactly(reading: str) -> None:
     for case in STATES:
         path = record(replace(case, reading=reading))
-        assert moved(path) == pytest.approx(path.J[path.t], rel=1e-9)
+        scene = scene_of(path)
+        found = scene.evaluation.value(J, scene.times(letters.t))[..., 0, 0]
+        assert found == pytest.approx(path.J[path.t], rel=1e-9)
 
 
 @pytest.mark.parametrize("reading", ALL_READINGS)
@@ -192,7 +194,7 @@ def test_hand_computed_contraction() -> None:
     """Two workers, x^2/2 +- x, sigma = 0, two steps a round, from x = 1: eta = 1/32."""
     case = Case("quadratic", 2, 1, 1, 2, 1, dials(h=1.0, zeta=2.0, heterogeneity="tilt", sigma=0.0))
     path = record(replace(case, replicates=1))
-    c = contraction(path)
+    c = sides("M3", path)
     a = (64 + 1 / 96) / 2 / 1024
     x2 = 1 - 1 / 32  # d_1 = 1 for both, so x_2 = 31/32 for both
     d2 = np.array([x2 + 1, x2 - 1]) + (1 - a) * (1 - np.array([2.0, 0.0]))
@@ -254,8 +256,8 @@ def test_spread_of_minibatch_gradients_is_that_of_resampling(case: Case) -> None
         np.broadcast_to(path.p[t, 0], (RESAMPLES, case.K, case.dim)), xi
     )
     found = square(g - mean_over_workers(g)[:, None, :]).sum(axis=-1)
-    assert near(found, _gradient_spread(path, path.p[path.t])[t - 1, 0])
-    assert not near(found, 1.2 * _gradient_spread(path, path.p[path.t])[t - 1, 0])
+    assert near(found, apart_gradients(path)[t, 0])
+    assert not near(found, 1.2 * apart_gradients(path)[t, 0])
 
 
 def test_a_minibatch_of_singles_has_the_variance_of_the_mean() -> None:
