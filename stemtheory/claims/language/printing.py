@@ -183,12 +183,23 @@ def _product(node: Product) -> str:
                 pass
             case _:
                 above.append(factor)
-    # a fraction holds the sizes; norms and sums stand behind it
+    below = [part for base in below for part in (base.children() if _plain(base) else (base,))]
+    # a fraction holds the sizes, numbers first; norms and sums stand behind it
+    above, below = (sorted(parts, key=_is_letter) for parts in (above, below))
     sizes = [part for part in above if not _long(part)]
     behind = " ".join(_wrapped(part, Sum) for part in above if _long(part))
     if not below:
         return " ".join([*(_wrapped(size, Sum) for size in sizes), behind]).strip()
     return f"\\frac{{{_juxtaposed(sizes) or '1'}}}{{{_juxtaposed(below)}}} {behind}".strip()
+
+
+def _plain(base: Expr) -> bool:
+    """Whether a denominator is a product that needs no brackets of its own."""
+    return isinstance(base, Product) and not _sign(base)[0]
+
+
+def _is_letter(part: Expr) -> bool:
+    return not isinstance(part, Number)
 
 
 def _long(part: Expr) -> bool:
@@ -202,7 +213,10 @@ def _long(part: Expr) -> bool:
 def _juxtaposed(factors: list[Expr]) -> str:
     if len(factors) == 1:
         return tex(factors[0])
-    return " ".join(filter(None, (_wrapped(factor, Sum) for factor in factors)))
+    shown = ""
+    for factor in filter(None, (_wrapped(factor, Sum) for factor in factors)):
+        shown += (r" \cdot " if shown[-1:].isdigit() and factor[0].isdigit() else " ") + factor
+    return shown.strip()
 
 
 def _power(base: Expr, exponent: Expr) -> str:
