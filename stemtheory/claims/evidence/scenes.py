@@ -7,6 +7,7 @@ Paper: Algorithm (Algo_DR-STORM_batch_App), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from typing import Any
@@ -230,6 +231,7 @@ class PointScene(RunScene):
             "p2": q[..., None, :],
             "pbar": mean_over_workers(p)[:, :, None, None],
             "sample_noise": problem.noise_variance(p)[..., None],
+            "sample_noise2": problem.noise_variance(q)[..., None],
             "sample_change": problem.noise_change(p, q)[..., None],
         }
 
@@ -326,14 +328,24 @@ def _next_value(body: Expr, given: Index) -> Expr | None:
 
 
 def _sampled(body: Expr, given: Index) -> Expr | None:
-    """E||.||^2 of one sample's error, and of the change of its gradient from p to q."""
-    p, q = letters.p, letters.p2
-    if body == letters.norm2(letters.sample_k(p) - letters.grad_k(p)):
-        return letters.sample_noise
-    if body == letters.norm2(letters.sample_k(p) - letters.sample_k(q)):
-        moved = letters.norm2(letters.grad_k(p) - letters.grad_k(q))
-        return moved + letters.sample_change
-    return None
+    """E||.||^2 of one sample's gradients at p, at p2 or of their difference: mean and variance."""
+    if not isinstance(body, Inner) or body.left != body.right:
+        return None
+    drawn = {n.point for n in body.walk() if isinstance(n, At) and n.function == "sample_k"}
+    if not drawn:
+        return None
+    alone = {letters.p: letters.sample_noise, letters.p2: letters.sample_noise2}
+    noise = alone[drawn.pop()] if len(drawn) == 1 else letters.sample_change
+    mean = _mean_gradients(body.left)
+    exact = letters.grad_k(letters.p)
+    return noise if mean == exact - exact else letters.norm2(mean) + noise
+
+
+def _mean_gradients(node: Expr) -> Expr:
+    """Return an expression with what a sample's gradient is in the mean."""
+    if isinstance(node, At) and node.function == "sample_k":
+        return replace(node, function="grad_k")
+    return node.rebuilt(_mean_gradients)
 
 
 STEM = (_next_error, _next_drift, _bracket_noise, _moved_gradients, _apart_gradients)

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from stemtheory.bounds import Premise
-from stemtheory.claims.base import Case, Claim, Comparison, Mutant, dials, wrong
+from stemtheory.claims.base import Case, Claim, Comparison, Mutant, dials, quadratic, wrong
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.evidence.scenes import points_of
@@ -70,7 +70,8 @@ def is_alike(case: Case) -> bool:
 
 
 def _unlike(level: str) -> tuple[Case, ...]:
-    return tuple(c for c in path_cases(level) if not is_alike(c))
+    more = quadratic(8, 1, 2, 3, zeta=1.0)  # K far above b, to tell them apart
+    return tuple(c for c in (*path_cases(level), more) if not is_alike(c))
 
 
 def _with_zeta(case: Case) -> Case:

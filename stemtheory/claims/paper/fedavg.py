@@ -74,19 +74,26 @@ def lemma_cases(level: str) -> tuple[Case, ...]:
     alone = dials(sigma=1.0, zeta=0.0, noise="additive")
     tilted = dials(sigma=0.0, zeta=2.0, heterogeneity="tilt")
     opposite = dials(h=0.1, sigma=0.0, zeta=2.0, L=1.0, het_phase=0.5)
+    still = dials(h=0.01, sigma=0.0, zeta=2.0, het_frequency=0.82, het_phase=3.03)
     return (
         *plain,
         fedavg_case("cosine", 3, 3, 1, 4, rounds, dials(noise="modulated", spectrum=4.0)),
         fedavg_case("quadratic", 2, 8, 1, 8, rounds, alone, x1=0.0),
         fedavg_case("quadratic", 4, 2, 1, 8, rounds, tilted, x1=0.0),
         fedavg_case("quadratic", 2, 1, 1, 16, rounds, opposite, x1=0.0),
+        # b above K and K above b, rounds long enough for (I - 1)^2, workers that stand still apart
+        fedavg_case("quadratic", 2, 1, 8, 1, rounds, alone, x1=0.0),
+        fedavg_case("quadratic", 4, 1, 1, 1, rounds, alone, x1=0.0),
+        fedavg_case("quadratic", 2, 1, 1, 128, rounds, tilted, x1=0.0),
+        fedavg_case("quadratic", 2, 1, 64, 32, rounds, still, x1=0.286),
     )
 
 
 def noisy_cases(level: str) -> tuple[Case, ...]:
     """Return runs whose noise has variance sigma^2 at every x, with many replicates."""
     R = {"quick": 1024, "default": 1024, "full": 4096}[level]
-    made = (dials(sigma=0.5, zeta=1.0), dials(sigma=2.0, zeta=0.0, noise="additive"))
+    loud = (dials(sigma=0.5, zeta=1.0), dials(sigma=2.0, zeta=0.0, noise="additive"))
+    made = (*loud, dials(sigma=0.01, zeta=4.0))  # quiet: the gradients of another t are told apart
     return tuple(
         fedavg_case(name, K, 2, b, I, 3, one, replicates=R)
         for name in ("cosine", "welsch")
@@ -100,6 +107,9 @@ def run_cases(level: str) -> tuple[Case, ...]:
     scale = {"quick": 1, "default": 4, "full": 16}[level]
     R = 16 if level == "quick" else 32
     quiet = dials(L=0.5, sigma=0.01, zeta=0.01)
+    apart = dials(L=0.5, h=0.05, sigma=0.0, zeta=4.0, het_phase=0.5)
+    silent = dials(L=0.5, h=0.5, sigma=0.0, zeta=0.0)
+    resting = dials(L=0.5, sigma=1.0, zeta=0.0, noise="additive")
     half, drift = dials(L=0.5), dials(L=0.5, sigma=0.0, zeta=4.0)
     tilted = dials(L=0.5, sigma=0.5, zeta=4.0, heterogeneity="tilt")
     cases = (
@@ -109,6 +119,12 @@ def run_cases(level: str) -> tuple[Case, ...]:
         Case("welsch", 1, 2, 1, 1, 500 * scale, dials(L=0.5)),
         Case("quadratic", 2, 1, 1, 8, 400 * scale, drift, x1=5.0),
         Case("quadratic", 4, 2, 1, 4, 400 * scale, tilted, x1=3.0),
+        # drift alone; noise alone and descent alone, K above b and b above K
+        Case("quadratic", 2, 1, 1, 8, 400 * scale, apart, x1=0.0),
+        Case("quadratic", 64, 1, 1, 1, 3000 * scale, resting, x1=0.0),
+        Case("quadratic", 1, 1, 32, 1, 800 * scale, resting, x1=0.0),
+        Case("quadratic", 9, 1, 1, 1, 250, silent),
+        Case("quadratic", 1, 1, 9, 1, 250, silent),
         Case("cosine", 4, 2, 2, 8, 25 * scale, dials()),  # too short: the premise is not met
     )
     return tuple(replace(case, algorithm="fedavg", replicates=R) for case in cases)
