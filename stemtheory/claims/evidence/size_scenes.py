@@ -36,7 +36,7 @@ from stemtheory.schedules import (
     theorem_sum_eta_cubed,
 )
 
-MINUS = Number(Fraction(-1))
+MINUS, CUBE = Number(Fraction(-1)), Number(Fraction(3))
 BESIDE = {"gap": 1.0, "unit_step": 1.0, "B": 1.0, "m": 1.0}  # where a grid has none
 
 
@@ -93,17 +93,25 @@ class SizeScene:
         return np.asarray(4096 * (g["L"] * g["I"] * self._kbar()) ** 3)
 
     def total(self, node: Sum | Over, times: Times) -> Any:
-        """Return the sum of eta_t^3 over all t, and 1/eta_t - 1/eta_{t-1}, exactly.
+        """Return a sum of eta_t^3 over times, and 1/eta_t - 1/eta_{t-1}, exactly.
 
         Over times no other sum is known: there may be 10^15 of them.
         """
-        if isinstance(node, Sum):
-            return self._slowed(node, times)
-        if node != letters.sum_t(node.index, 1, letters.T, letters.eta[node.index] ** 3):
-            return np.nan
+        match node:
+            case Sum():
+                return self._slowed(node, times)
+            case Over(_, index, Power(Symbol("eta", (at,)), power), first, last) if (
+                power == CUBE and at.name == index.name and first is not None and last is not None
+            ):
+                ends = (times[first] + at.shift - 1, times[last] + at.shift)
+                return _column(self._cubes(ends[1]) - self._cubes(ends[0]))
+        return np.nan
+
+    def _cubes(self, t: Any) -> Floats:
+        """The sum of eta_l^3 over 1 <= l <= t; at t = -1 what is lacking to that from l = 0."""
         g = self.columns
-        rows = zip(*np.broadcast_arrays(*(g[n] for n in ("T", "L", "K", "b", "I"))), strict=True)
-        return _column([theorem_sum_eta_cubed(*map(float, row)) for row in rows])
+        found = theorem_sum_eta_cubed(np.maximum(t, 0), g["L"], g["K"], g["b"], g["I"])
+        return np.where(np.asarray(t) < 0, -(self._eta(0) ** 3), found)
 
     def _slowed(self, node: Sum, times: Times) -> Any:
         """Return 1/eta_t - 1/eta_{t-1} without cancellation: by u^3 - v^3 where steps decay."""

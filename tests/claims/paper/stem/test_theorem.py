@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,10 @@ from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import setting_of, square
 from stemtheory.claims.evidence.size_scenes import scene_of_sizes
 from stemtheory.claims.exponents import Monomial, exact, fitted, in_terms, letter, solve
+from stemtheory.claims.language import letters
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.special_cases import as_printed, momentumless, shifted
-from stemtheory.claims.paper.stem.constants import CUBES, settings
+from stemtheory.claims.paper.stem.constants import settings
 from stemtheory.claims.paper.stem.theorem import (
     BENIGN,
     BOTH,
@@ -101,21 +103,45 @@ def test_the_panel_of_settings_has_both_phases() -> None:
 
 def test_sum_of_cubes_is_the_sum() -> None:
     s = Setting(20_000, 1, 1.0, 1, 2.0, 1.0, 1.0, 1.0)
-    eta = Theorem(2.0, 1, 1.0, 1).eta(np.arange(1, 20_001))
-    scene = scene_of_sizes([s])
-    found = scene.evaluation.value(CUBES, scene.times)
-    assert found.item() == pytest.approx(float((eta**3).sum()), rel=1e-12)
+    eta = Theorem(2.0, 1, 1.0, 1).eta(np.arange(20_002))
+    scene, l = scene_of_sizes((s,)), letters.l
+    for first, last, shift in ((1, 0, 0), (0, 0, 0), (2, 1, 0), (1, 0, -1)):
+        node = letters.sum_t(l, first, letters.T + last, letters.eta[l + shift] ** 3)
+        wanted = (eta[first + shift : 20_001 + last + shift] ** 3).sum()
+        assert scene.evaluation.value(node, scene.times).item() == pytest.approx(wanted, rel=1e-12)
+    unknown = letters.sum_t(l, 1, letters.T, letters.eta[l] ** 2)
+    assert np.isnan(scene.evaluation.value(unknown, scene.times)).all()
 
 
-@pytest.mark.parametrize(("name", "claim"), [("stem-theorem", "M7"), ("stem-intermediate", "M7b")])
-def test_lines_and_bounds_are_one_formula(name: str, claim: str) -> None:
-    """The bounds are written a second time in ``stemtheory.bounds``, for runs of any length."""
-    panel = settings("quick")[0][::7]
-    scene = scene_of_sizes(panel)
-    line = claims()[claim].line
+def ends(name: str) -> tuple[Any, Any]:
+    """The first and the last side of a claim's chain, over the quick panel of settings."""
+    scene, line = scene_of_sizes(settings("quick")[0]), claims()[name].line
     assert line is not None
-    found = np.ravel(scene.evaluation.value(line.steps[0].right, scene.times))
-    assert found == pytest.approx([BOUNDS[name].value(s) for s in panel], rel=1e-9)
+    sides = (line.steps[0].left, line.steps[-1].right)
+    left, right = (np.ravel(scene.evaluation.value(side, scene.times)) for side in sides)
+    return left, right
+
+
+def test_what_the_lines_begin_and_end_with_are_the_terms_of_the_bounds() -> None:
+    panel = settings("quick")[0]
+    before, theorem = (
+        [BOUNDS[name].terms(s) for s in panel] for name in ("stem-intermediate", "stem-theorem")
+    )
+    log = np.array([math.log1p(s.T) for s in panel])
+    gap, variance = np.array([(s.gap, s.sigma**2) for s in panel]).T
+    summed = [sum(terms.values()) for terms in before]
+    np.testing.assert_allclose(ends("M7d")[0], summed, rtol=1e-9)
+    for name, term, factor in (
+        ("M7e", "gap", 2 * gap),
+        ("M7f", "initial_batch", 1.0),
+        ("M7g", "variance", log),
+    ):
+        stated = [terms[term] for terms in theorem]
+        np.testing.assert_allclose(ends(name)[1] * factor, stated, rtol=1e-9)
+        assert np.all(ends(name)[0] <= ends(name)[1] * (1 + 1e-9))
+    far = [terms["heterogeneity"] for terms in theorem]
+    shares = np.array([s.zeta**2 * (s.I - 1) / s.I for s in panel])
+    np.testing.assert_allclose(ends("M7g")[1] * log * shares / variance, far, rtol=1e-9)
 
 
 def bound(name: str, case: Case) -> float:
@@ -193,3 +219,14 @@ def test_table_one_at_the_ends() -> None:
     ends = printed(Fraction(0))["STEM"], printed(Fraction(1))["STEM"]
     assert (ends[0].b, ends[0].I) == (Fraction(-1, 2), 0)
     assert (ends[1].b, ends[1].I) == (0, Fraction(-1, 2))
+
+
+@pytest.mark.parametrize(("name", "claim"), [("stem-theorem", "M7"), ("stem-intermediate", "M7b")])
+def test_lines_and_bounds_are_one_formula(name: str, claim: str) -> None:
+    """The bounds are written a second time in ``stemtheory.bounds``, for runs of any length."""
+    panel = settings("quick")[0][::7]
+    scene = scene_of_sizes(panel)
+    line = claims()[claim].line
+    assert line is not None
+    found = np.ravel(scene.evaluation.value(line.steps[0].right, scene.times))
+    assert found == pytest.approx([BOUNDS[name].value(s) for s in panel], rel=1e-9)
