@@ -7,6 +7,7 @@ from stemtheory.claims.contract import check_problem, passed
 from stemtheory.claims.contract.algorithms import check_algorithm
 from stemtheory.claims.contract.along import estimate_constants
 from stemtheory.claims.contract.rows import ContractRow, records
+from stemtheory.claims.evidence.flat_model import Flat, growth
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.explanation import counterexamples, explain, premises, told
@@ -16,8 +17,6 @@ from stemtheory.claims.ledger import claims, one, select
 from stemtheory.claims.paper.useful_lemmas import summation, summation_printed
 from stemtheory.claims.probing import Probe, probe
 from stemtheory.claims.probing import save as save_probe
-from stemtheory.claims.repaired.coefficients import ELEMENTARY_LONGEST
-from stemtheory.claims.repaired.elementary import Flat, growth
-from stemtheory.claims.repaired.elementary import printed_theorem as elementary_theorem
+from stemtheory.claims.repaired.elementary import ELEMENTARY_LONGEST, printed_longest
 from stemtheory.claims.sides import PlotPoint
 from stemtheory.claims.together import Outcome, verify

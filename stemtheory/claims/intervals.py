@@ -25,7 +25,11 @@ class Interval:
     lo: Any
     hi: Any
 
-    __array_ufunc__ = None  # array + interval is an interval, not an array of intervals
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any) -> Any:
+        """Return an interval of array + interval, of maximum, minimum, sqrt and exp."""
+        if method != "__call__" or function not in FUNCTIONS:
+            return NotImplemented
+        return FUNCTIONS[function](*map(enclose, inputs))
 
     def __add__(self, other: Any) -> Interval:
         y = enclose(other)
@@ -53,11 +57,6 @@ class Interval:
 
     def __rtruediv__(self, other: Any) -> Interval:
         return enclose(other).__truediv__(self)
-
-    def maximum(self, other: Any) -> Interval:
-        """Return the enclosure of the larger of two values."""
-        y = enclose(other)
-        return Interval(np.maximum(self.lo, y.lo), np.maximum(self.hi, y.hi))
 
 
 def enclose(value: Any) -> Interval:
@@ -96,6 +95,28 @@ def exp_upper(x: Fraction) -> Fraction:
         total += term
         term *= x / n
     return total + 2 * term
+
+
+def _exp(x: Interval) -> Interval:
+    """Return the enclosure of e to a number between 0 and 2."""
+    above, below = exp_upper(Fraction(float(x.hi))), exp_upper(Fraction(float(x.lo)))
+    return Interval(enclose(below - Fraction(1, 10**19)).lo, enclose(above).hi)
+
+
+def _monotone(pick: Any) -> Any:
+    return lambda x, y: Interval(pick(x.lo, y.lo), pick(x.hi, y.hi))
+
+
+FUNCTIONS = {
+    np.add: Interval.__add__,
+    np.subtract: Interval.__sub__,
+    np.multiply: Interval.__mul__,
+    np.true_divide: Interval.__truediv__,
+    np.maximum: _monotone(np.maximum),
+    np.minimum: _monotone(np.minimum),
+    np.sqrt: lambda x: Interval(_down(np.sqrt(x.lo)), _up(np.sqrt(x.hi))),
+    np.exp: _exp,
+}
 
 
 def compared(pairs: list[Pair]) -> Comparison:

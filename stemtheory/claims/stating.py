@@ -3,6 +3,7 @@
     stated     a line about a recorded run, asked of every replicate at every t
     averaged   a line in expectation: means over the replicates of a run
     sized      a line between numbers, over a grid of sizes
+    exact      a line between constants, proved for every I at once by intervals
     per_round  a line between second moments, asked of each step or round of a recorded run
     whole_run  a bound on E||grad f(xbar_a)||^2, asked of whole runs
 
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.base import Case, Claim, Comparison
+from stemtheory.claims.evidence.exact_scenes import ExactScene, Lengths
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath, recorded
 from stemtheory.claims.evidence.measured import MeasuredRun, measure
 from stemtheory.claims.evidence.path import Path, record
@@ -36,6 +38,7 @@ from stemtheory.claims.evidence.rounds import (
 )
 from stemtheory.claims.evidence.scenes import RunScene, scene_of
 from stemtheory.claims.evidence.size_scenes import scene_of_sizes
+from stemtheory.claims.intervals import compared as enclosed
 from stemtheory.claims.language import (
     Evaluation,
     Expr,
@@ -123,18 +126,24 @@ def on_sizes(
     subject: Any,
     line: Line,
     provided: Line | None = None,
+    exactly: bool = False,
     meaning: Mapping[Expr, Expr] | None = None,
 ) -> Comparison:
     """Return both sides of a line between numbers, over a grid, a panel of settings or a scene.
 
-    Only the instances that meet ``provided`` are asked.
+    Only the instances that meet ``provided`` are asked; with ``exactly`` the others are asked for
+    the opposite.
     """
     scene = scene_of_sizes(subject)
     steps = [excess(_spelled(step, meaning or {})) for step in line.steps]
     found = _together(scene.evaluation, steps, scene.times, np.array(["all"]))
+    flat = {name: found.flat(getattr(found, name)) for name in ("left", "right", "t", "floor")}
     met = np.tile(_met(scene.evaluation, provided, scene.times), len(steps))
-    flat = {name: found.flat(getattr(found, name))[met] for name in ("left", "right", "t", "floor")}
-    return replace(found, where="all", **flat)
+    if exactly:
+        left, right = flat["left"], flat["right"]
+        flat |= {"left": np.where(met, left, right), "right": np.where(met, right, left)}
+        met = np.full(len(met), True)
+    return replace(found, where="all", **{name: values[met] for name, values in flat.items()})
 
 
 def _spelled(step: Step, meaning: Mapping[Expr, Expr]) -> Step:
@@ -242,11 +251,13 @@ def sized(
     line: Line,
     *,
     provided: Line | None = None,
+    exactly: bool = False,
     meaning: Mapping[Expr, Expr] | None = None,
     **more: Any,
 ) -> Claim:
     """Return the claim that a line between numbers is, where what is ``provided`` holds.
 
+    With ``exactly`` it must fail where that does not hold.
     ``meaning`` puts for a letter what it is short for, so that its terms cancel with others.
 
     Raises
@@ -258,9 +269,9 @@ def sized(
     made = {"id": name, "label": label, "statement": statement, "kind": "arithmetic", **more}
     if provided is None:
         return _claim(line, compare, **made)
-    compare = partial(compare, provided=checked(provided, name))
-    claim = _claim(line, compare, **made)
-    return replace(claim, formula=rf"{claim.formula}\ \mathrm{{if}}\ {latex(provided)}")
+    compare = partial(compare, provided=checked(provided, name), exactly=exactly)
+    claim, when = _claim(line, compare, **made), "exactly\\ if" if exactly else "if"
+    return replace(claim, formula=rf"{claim.formula}\ \mathrm{{{when}}}\ {latex(provided)}")
 
 
 def on_whole_run(case: Case, line: Line, measured: Callable[[Case], MeasuredRun]) -> Comparison:
@@ -326,6 +337,28 @@ def per_round(line: Line, *, each: Each, **more: Any) -> Claim:
     """
     compare = partial(on_rounds, line=checked(line, more.get("id", "this line")), each=each)
     return _claim(line, compare, **{"kind": "expectation", **more})
+
+
+def on_constants(at: Lengths, line: Line) -> Comparison:
+    """Return both sides of a line between constants: the largest left, the smallest right."""
+    scene = ExactScene(at)
+
+    def value(node: Expr) -> Any:
+        return scene.evaluation.value(node, scene.times)
+
+    return enclosed([(value(step.left), value(step.right)) for step in line.steps])
+
+
+def exact(line: Line, **more: Any) -> Claim:
+    """Return the claim that a line between constants is: proved by intervals, not in excess form.
+
+    Raises
+    ------
+    UsageError
+        If the line is not homogeneous.
+    """
+    compare = partial(on_constants, line=checked(line, more.get("id", "this line")))
+    return _claim(line, compare, **{"kind": "arithmetic", **more})
 
 
 def _claim(line: Line, compare: Any, **more: Any) -> Claim:

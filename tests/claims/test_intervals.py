@@ -1,6 +1,7 @@
 """Outward rounding: an interval holds the exact value, and not much more."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,6 +43,18 @@ def test_a_range_times_a_range_takes_the_extreme_corners() -> None:
     found = Interval(-2.0, 3.0) * Interval(-5.0, 1.0)
     assert found.lo <= -15
     assert found.hi >= 10
+
+
+def test_functions_of_numpy_enclose_their_values() -> None:
+    third: Any = enclose("1/3")
+    assert exact(np.sqrt(third).lo) ** 2 < Fraction(1, 3) < exact(np.sqrt(third).hi) ** 2
+    assert np.exp(third).lo < np.exp(1 / 3) < np.exp(third).hi
+    assert np.exp(third).hi - np.exp(third).lo < 1e-15
+    larger, smaller = np.maximum(third, np.array([0, 1])), np.minimum(third, np.array([0, 1]))
+    assert larger.hi.tolist() == [third.hi, 1]
+    assert smaller.lo.tolist() == [0, third.lo]
+    with pytest.raises(TypeError):
+        np.cos(third)
 
 
 def test_what_cannot_be_enclosed_is_refused() -> None:

@@ -75,7 +75,7 @@ def test_what_was_found_does_not_stand_in_the_template() -> None:
     for number in ("40000", "86", "318", "144", "160", "66.8", "9.2e"):
         assert re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", template) is None, number
     assert template.count("2^19") == 2
-    assert findings.elementary_longest() == 86
+    assert findings.printed_longest() == 86
 
 
 def test_minus_zero_is_no_exponent() -> None:

@@ -184,10 +184,13 @@ def _product(node: Product) -> str:
             case _:
                 above.append(factor)
     # a fraction holds the sizes; norms and sums stand behind it
+    if len(above) == 1 and not below:
+        return tex(above[0])
     sizes = [part for part in above if not _long(part)]
     behind = " ".join(_wrapped(part, Sum) for part in above if _long(part))
     if not below:
-        return " ".join([*(_wrapped(size, Sum) for size in sizes), behind]).strip()
+        front = _wrapped(sizes[0], Sum) if len(sizes) == 1 else _juxtaposed(sizes)
+        return f"{front} {behind}".strip()
     return f"\\frac{{{_juxtaposed(sizes) or '1'}}}{{{_juxtaposed(below)}}} {behind}".strip()
 
 
@@ -202,7 +205,11 @@ def _long(part: Expr) -> bool:
 def _juxtaposed(factors: list[Expr]) -> str:
     if len(factors) == 1:
         return tex(factors[0])
-    return " ".join(filter(None, (_wrapped(factor, Sum) for factor in factors)))
+    shown = ""
+    for part in filter(None, (_wrapped(factor, Sum) for factor in factors)):
+        between = r" \cdot " if part[0].isdigit() or part.startswith(r"\tfrac") else " "
+        shown += (between if shown else "") + part
+    return shown
 
 
 def _power(base: Expr, exponent: Expr) -> str:
@@ -212,7 +219,9 @@ def _power(base: Expr, exponent: Expr) -> str:
         below = base if exponent.value == -1 else Power(base, Number(-exponent.value))
         return rf"\frac{{1}}{{{tex(below)}}}"
     shown = tex(base)
-    if not isinstance(base, Symbol | Index) and not (isinstance(base, Number) and shown.isdigit()):
+    if not isinstance(base, Symbol | Index) and not (
+        isinstance(base, Number) and base.value > 0 and "{" not in shown
+    ):
         shown = f"({shown})"
     plain = str(exponent.value) if isinstance(exponent, Number) else tex(exponent)
     short = plain if len(plain) == 1 else f"{{{plain}}}"

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from stemtheory.claims.language import Expr, Q, chain, equal
+from stemtheory.claims.language import Q, chain, equal
 from stemtheory.claims.language.letters import (
     I,
     K,
@@ -22,6 +22,7 @@ from stemtheory.claims.language.letters import (
     eta,
     kbar,
     maximum,
+    minimum,
     sigma,
     sqrt,
     t,
@@ -36,12 +37,18 @@ APP, STEP, DIFFERENCE = "Thm: PR_Convergence_Main_App", "eq: Step-Size", "Eq: St
 CHOSEN = 64 * L**2 / (b * K) + sigma**2 / (24 * kbar**3 * L * I)  # c, as the theorem chooses it
 CAP = 4096 * L**3 * I**3 * kbar**3  # w_t + sigma^2 t while steps are constant
 LAST = c**3 * kbar**3 / (4096 * L**3 * I**3)
+WEIGHT = maximum(2 * sigma**2, CAP - sigma**2 * t, LAST)
 SLOWED = 1 / eta[t] - 1 / eta[t - 1]
+UNIT = (b * K) ** 2 / L**3  # kbar^3/sigma^2
+LAST_UNIT = c**3 * (b * K) ** 2 / (4096 * L**6 * I**3)  # the last of the weights, over sigma^2
+CONSTANT_UNTIL = 4096 * I**3 * (b * K) ** 2 - maximum(2, LAST_UNIT)
+THIRD = Fraction(1, 3)
 
 
-def constant_until(time: Expr) -> Expr:
-    """What w_0 must exceed for steps to be constant up to a time."""
-    return maximum(2 * sigma**2, LAST) + sigma**2 * time
+def from_zero(level: str) -> tuple[SizeGrid, ...]:
+    """Return the grid with t = 0 for its least t, for lines that speak of t = 0 too."""
+    g = grid(level)
+    return (replace(g, t=np.where(g.t == g.t.min(), 0.0, g.t)),)
 
 
 def within(level: str) -> tuple[SizeGrid, ...]:
@@ -59,12 +66,27 @@ def on_curve(level: str) -> tuple[SizeGrid, ...]:
     return (replace(g, T=ratio * g.K**2, I=I, b=b),)
 
 
+def near_the_premise(level: str) -> tuple[SizeGrid, ...]:
+    """Return the grid with T at the least that FedAvg's theorem allows, beyond it, and below."""
+    g = grid(level)
+    edge = 81 * g.L**2 * g.I**2 * g.b * g.K
+    below = np.arange(len(g.t)) % 2 == 1
+    return (replace(g, T=edge * np.where(below, 0.99, 1 + g.nu * g.t)),)
+
+
 CLAIMS = (
     sized(
         "SCH0",
         STEP,
         "The printed eta_t, whatever sigma > 0 is, is one minimum without sigma.",
-        equal(eta[t], kbar / (w[t] + sigma**2 * t) ** Fraction(1, 3)),
+        equal(
+            kbar / (WEIGHT + sigma**2 * t) ** THIRD,
+            minimum(
+                1 / (16 * L * I),
+                (UNIT / (2 + t)) ** THIRD,
+                (UNIT / (LAST_UNIT + t)) ** THIRD,
+            ),
+        ),
         mutants=(),
         reason="At sigma = 0 the printed form is 0/0; the minimum is what is meant.",
     ),
@@ -72,7 +94,7 @@ CLAIMS = (
         "SCH1",
         APP,
         "Both printed forms of c agree, and sigma cancels from the schedule.",
-        equal(c, CHOSEN) & equal(CHOSEN, L**2 * (64 / (b * K) + 1 / (24 * (b * K) ** 2 * I))),
+        equal(CHOSEN, L**2 * (64 / (b * K) + 1 / (24 * (b * K) ** 2 * I))),
         mutants=(),
     ),
     sized(
@@ -86,7 +108,8 @@ CLAIMS = (
         "SCH3",
         APP,
         "No step exceeds 1/(16LI).",
-        (eta[t] <= 1 / (16 * L * I)) & (eta[0] <= 1 / (16 * L * I)),
+        eta[t] <= 1 / (16 * L * I),
+        cases=from_zero,
     ),
     sized(
         "SCH4",
@@ -105,13 +128,14 @@ CLAIMS = (
         "SCH6",
         "Eq: GradNorm_1stTerm",
         "w_t never exceeds its value in the constant phase.",
-        (w[t] <= CAP) & (w[0] <= CAP),
+        w[t] <= CAP,
+        cases=from_zero,
     ),
     sized(
         "SCH7",
         APP,
         "The momentum a is in (0, 0.2502].",
-        (a[t + 1] > 0) & chain(a[t + 1], Q("64.05") / (256 * b * K * I**2), Q("0.2502")),
+        (a[t] > 0) & (a[t] <= Q("0.2502")),
     ),
     sized(
         "SCH8",
@@ -135,7 +159,7 @@ CLAIMS = (
         APP,
         "The step is constant up to T_const = 4096 I^3 (bK)^2 - m.",
         equal(eta[t], 1 / (16 * L * I)),
-        provided=constant_until(t) <= CAP,
+        provided=t <= CONSTANT_UNTIL,
         cases=within,
         mutants=(),
     ),
@@ -143,7 +167,7 @@ CLAIMS = (
         "SCH10-curve",
         "eq: I:b_SAMVR",
         "On the trade-off curve the step never leaves that phase.",
-        constant_until(T) < CAP,
+        T < CONSTANT_UNTIL,
         provided=equal(I**3 * (b * K) ** 2, T),
         cases=on_curve,
     ),
@@ -151,12 +175,10 @@ CLAIMS = (
         "SCH11",
         "Thm: Flexible_FedAvg",
         "FedAvg's premise says exactly that eta <= 1/(9LI).",
-        # the square of eta over its cap is the least T over T: one is 1 where the other is
-        equal(
-            (9 * L * I * unit_step * sqrt(b * K / T)) ** 2,
-            81 * L**2 * unit_step**2 * I**2 * b * K / T,
-        ),
-        mutants=(),
+        sqrt(b * K / T) * unit_step <= 1 / (9 * L * I),
+        provided=T >= 81 * L**2 * unit_step**2 * I**2 * b * K,
+        exactly=True,
+        cases=near_the_premise,
         reason="eta has no 1/L, so FedAvg's bound is not invariant to the scale of f.",
     ),
 )

@@ -8,37 +8,41 @@ Paper: Thm: PR_Convergence_Main_App.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
-from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Comparison, Mutant, wrong
+from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Mutant, wrong
 from stemtheory.claims.evidence.counterexamples import read_as
-from stemtheory.claims.intervals import Interval, compared, enclose, exp_upper
-from stemtheory.claims.language import Q
+from stemtheory.claims.evidence.exact_scenes import Lengths, column
+from stemtheory.claims.evidence.flat_model import flat_cases, no_repair
+from stemtheory.claims.intervals import enclose
+from stemtheory.claims.language import Expr, Line, Q, latex
 from stemtheory.claims.language.letters import (
     D,
     E,
     I,
     K,
     L,
+    V,
     apart,
     at_jump,
     b,
     c,
+    c_b,
     dbar,
     drift,
     end,
     eta,
+    exp,
     grad,
     kappa,
     l,
     m,
+    maximum,
+    minimum,
     norm2,
+    phi,
     q,
     s,
     sigma,
@@ -48,27 +52,12 @@ from stemtheory.claims.language.letters import (
     xbar,
     zeta,
 )
-from stemtheory.claims.repaired.coefficients import (
-    DRIFT,
-    ELEMENTARY_A,
-    ELEMENTARY_D,
-    ELEMENTARY_LONGEST,
-    SUM,
-    THEOREM,
-    c_b,
-)
+from stemtheory.claims.repaired.coefficients import DRIFT, MOST, SUM, THEOREM, r
 from stemtheory.claims.repaired.runs import bound, exact_or_measured, run_cases, run_premises
-from stemtheory.claims.repaired.steps import (
-    at_least_two,
-    potential,
-    round_cases,
-    step_cases,
-)
-from stemtheory.claims.stating import per_round, stated, whole_run
-from stemtheory.schedules import theorem_c_b
+from stemtheory.claims.repaired.steps import at_least_two, potential, round_cases, step_cases
+from stemtheory.claims.stating import exact, on_constants, per_round, stated, whole_run
 
-LocalSteps = np.ndarray[Any, np.dtype[np.int64]]
-
+ELEMENTARY_LONGEST = 318
 
 # 6.1: the printed potential and the printed weights.
 ONE_STEP = E(potential(64, t + 1) - potential(64, t)) <= (
@@ -90,128 +79,69 @@ SUMMED = D[s] <= Q("0.0233") * kappa * D[s - 1] + Q("0.0110") * D[s] + Q("2.8046
     + K * zeta**2 * c**2 / (16 * L**2) * eta[l] ** 3,
 )
 
-
-def between(first: int, last: int) -> tuple[LocalSteps, ...]:
-    """Return one subject: every I from first to last."""
-    return (np.arange(first, last + 1),)
+# 6.4: what the jump and the drift cost, D + I/32, and what follows for A_sigma and A_zeta.
+COST = Q("0.004") + I / 32
 
 
-def elementary_pair(I: Any, jump: Any = 1) -> tuple[Interval, Interval]:
-    """Return (A_s, A_z) of 6.4, b = 1 the worst; ``jump`` divides what grows with I."""
-    drift: Interval = (ELEMENTARY_D + enclose(I) / 32) / enclose(jump)
-    return Fraction(1, 32) + ELEMENTARY_A * drift, 2 * ELEMENTARY_A * drift
+def A_sigma(cost: Expr) -> Expr:
+    """The coefficient of sigma^2."""
+    return Q("1/32") + Q("0.0910") * cost / b
 
 
-def sums(I: LocalSteps) -> Comparison:
-    """6.2, 6.3: D summed over the rounds, and ||dbar||^2 absorbed up to I = 318."""
-    n, cb, base = enclose(I), c_b(I), Fraction("2.8046")
-    a = cb / (256 * n * n)
-    left = 1 - Fraction("0.0110") - Fraction("0.0233")
-    r = 1 + Fraction(1, 3 * 4096 * 4)  # r^3 <= 1 + 1/(4096 I^2)
-    drift = "0.0455" * (n / 32 + ELEMENTARY_D)
-    return compared(
-        [
-            (1 + 1 / n + (n + 1) / (128 * n * n), 1 + Fraction(33, 32) / n),
-            (exp_upper(Fraction(33, 32)), base),
-            (a, "0.0626"),
-            (2 * (n + 1) / (16 * n), Fraction(1, 4)),  # (K L/4) eta ||dbar||^2
-            (cb * cb * (64 * base / 16**6) / (n * n), "0.0110"),
-            (base * (2 + 32 * Fraction("0.0626") ** 2) / 256, "0.0233"),
-            (base / 64 / left, "0.0455"),
-            (base / 32 / left, ELEMENTARY_A),
-            (base / 16 / left, 2 * ELEMENTARY_A),
-            ((n - 1) * (r / 32) + Fraction(1, 32) + Fraction(1, 512), n / 32 + Fraction(1, 256)),
-            (drift, Fraction(1, 2) - Fraction(1, 32) - Fraction(1, 64)),
-        ]
-    )
+def A_zeta(cost: Expr) -> Expr:
+    """The coefficient of zeta^2."""
+    return Q("0.1820") * cost
 
 
-def printed_theorem(I: LocalSteps, extra: int = 1) -> Comparison:
-    """6.5: 2 A c_b^2 <= 64^2 up to I = 86; up to 318 with the logarithms times I/86."""
-    far = enclose(np.maximum(I, 86) if extra else np.full_like(I, 86)) / 86
-    most = 2048 / (c_b(I) * c_b(I)) * far
-    A_s, A_z = elementary_pair(I)
-    return compared([(A_s, most), (A_z, most * ((enclose(I) - 1) / enclose(I)))])
+# 6.7: what overwriting adds to dbar in a round is forgotten; where not, a flat direction grows.
+DECAYS = V / (512 * L**2) * (1 - 1 / I) <= 1 / (4 * b * K * I)
+
+# 6.2, 6.3: D summed over the rounds, and ||dbar||^2 absorbed. The second line is for the first step
+# of a literal round, the fourth for (K L/4) eta ||dbar||^2, the last but one for all drift terms.
+BASE, KEPT, CARRIED = Q("2.8046"), Q("0.0110"), Q("0.0233")
+LEFT = 1 - KEPT - CARRIED
+SUMS = (
+    (1 + 1 / I + (I + 1) / (128 * I**2) <= 1 + 33 / (32 * I))
+    & (exp(Q("33/32")) <= BASE)
+    & (c_b / (256 * I**2) <= Q("0.0626"))
+    & (2 * (I + 1) / (16 * I) <= Q("1/4"))
+    & (c_b**2 * 64 * BASE / (16**6 * I**2) <= KEPT)
+    & (BASE * (2 + 32 * Q("0.0626") ** 2) / 256 <= CARRIED)
+    & (BASE / 64 / LEFT <= Q("0.0455"))
+    & (BASE / 32 / LEFT <= Q("0.0910"))
+    & (BASE / 16 / LEFT <= Q("0.1820"))
+    & ((I - 1) * r / 32 + Q("1/32") + Q("1/512") <= I / 32 + Q("1/256"))
+    & (Q("1/256") <= Q("0.004"))
+    & (Q("0.0455") * COST <= Q("1/2") - Q("1/32") - Q("1/64"))
+)
 
 
-def every_length(I: LocalSteps, M: int = 85, cap: int = 86) -> Comparison:
-    """6.6: a sync batch m = ceil(I/85), or steps smaller by phi, phi^2 = I/86: any I.
-
-    With m the jump costs (I - 1)/(32 m) <= M/32, so I/32 becomes (M + 1)/32; with phi the drift
-    itself is smaller by phi^2.
-    """
-    n, m = enclose(I), -(-I // M)
-    most = 2048 / (c_b(I) * c_b(I))
-    apart = (n - 1) / n
-    r = 1 + Fraction(1, 3 * 4096 * 4)
-    jump = (n - 1) * (r / 32) / m + Fraction(1, 32) + Fraction(1, 512)
-    batch = elementary_pair(np.minimum(I, 86))
-    steps = elementary_pair(I, (n / cap).maximum(1))
-    return compared(
-        [
-            (jump, enclose(np.minimum(I, 86)) / 32 + Fraction(1, 256)),
-            (batch[0], most),
-            (batch[1], most * apart),
-            (steps[0], most),
-            (steps[1], most * apart),
-        ]
-    )
+def printed_theorem(cost: Expr, most: Expr = MOST) -> Line:
+    """Return 6.5: the constants for a cost of jump and drift are at most the printed ones."""
+    return (A_sigma(cost) <= most) & (A_zeta(cost) <= most * (I - 1) / I)
 
 
-# --- 6.7: the overwrite reading -------------------------------------------------------------------
+def printed_longest() -> int:
+    """Return the largest I up to which the elementary chain proves the printed theorem."""
+    at = between(2, ELEMENTARY_LONGEST)[0]
+    found = on_constants(at, printed_theorem(COST))
+    proved = (found.left <= found.right).reshape(2, -1).all(axis=0)
+    return int(at.I[np.argmin(proved)]) - 1
 
 
-@dataclass(frozen=True)
-class Flat:
-    """Two nodes of curvature +-sqrt(V) about a flat mean; steps ``scale`` times the theorem's."""
-
-    I: int
-    V: float
-    scale: float = 1.0
-    reading: str = "overwrite"
+def between(first: int, last: int) -> tuple[Lengths, ...]:
+    """Return one subject: every I from first to last, without a sync batch."""
+    every = np.arange(first, last + 1)
+    return (Lengths(every, np.ones_like(every)),)
 
 
-def flat_cases(level: str) -> tuple[tuple[Flat, ...], ...]:
-    """Return one subject: several I, V and step sizes, L = 1."""
-    lengths = (4, 8, 16) if level == "quick" else (4, 8, 16, 64, 256)
-    cases = [Flat(I, V, scale) for I in lengths for V in (0.25, 1.0) for scale in (1.0, 0.5)]
-    return (tuple(cases),)
+def any_length(batch: int = 85, cap: int = 86) -> Lengths:
+    """Return I up to 1e9, m = ceil(I/batch) and phi^2 = max(1, I/cap)."""
+    every = np.unique(np.r_[2:2000, np.geomspace(2000, 1e9, 500).astype(int)])
+    share: Any = enclose(column(every)) / cap
+    return Lengths(every, -(-every // batch), {"phi": np.sqrt(np.maximum(share, 1))})
 
 
-def growth(flat: Flat, bKI: float) -> float:
-    """Return by how much one round multiplies dbar, minus 1 (drift from a zeta left out)."""
-    bK = bKI / flat.I
-    eta = flat.scale / (16 * flat.I)
-    a = theorem_c_b(1, bK, flat.I) / bK * eta**2
-    H = np.sqrt(flat.V) * np.array([1.0, -1.0])
-    d = np.ones(2)
-    x = np.zeros(2)
-    for step in range(flat.I):
-        own = x - eta * d
-        last = step == flat.I - 1 and flat.reading == "average-first"
-        new = np.full(2, own.mean()) if last else own
-        d = (1 - a) * (d + H * (new - x))
-        x = own
-    return float(d.mean() - 1)
-
-
-def no_repair(flats: tuple[Flat, ...], law: float = 128, reading: str = "overwrite") -> Comparison:
-    """Overwrite: dbar grows from round to round once bKI > 128 L^2/(V (1 - 1/I)), at any step.
-
-    Left is how far the measured threshold lies from it.
-    """
-    off = []
-    for flat in (replace(flat, reading=reading) for flat in flats):
-        predicted = law / (flat.V * (1 - 1 / flat.I))
-        low, high = growth(flat, predicted / 2), growth(flat, 2 * predicted)
-        found = np.nan
-        if low < 0 < high:
-            found = brentq(lambda x, f=flat: growth(f, x), predicted / 2, 2 * predicted)
-        off.append(abs(found / predicted - 1))
-    return Comparison(np.array(off), np.full(len(off), 0.02))
-
-
-arithmetic = partial(Claim, kind="arithmetic")
 CLAIMS = (
     stated(
         ONE_STEP,
@@ -229,29 +159,23 @@ CLAIMS = (
         SUMMED,
         each="round",
         id="REP2",
-        mutants=(),
         label=DRIFT,
         statement="The drift summed over a round; the literal reading carries some over.",
         cases=round_cases,
         premises=at_least_two,
         readings=RIGHT_READINGS,
+        mutants=(),
     ),
-    arithmetic(
+    exact(
+        SUMS,
         id="REP3",
         label=DRIFT,
         statement="The rounds summed, and the term in dbar absorbed for every I <= 318.",
-        formula=r"\sum_s D_s \leq K[0.0455\sum\eta\|\bar d\|^2 + \ldots],\quad"
-        r" 0.0455(I/32+0.004) \leq \tfrac12-\tfrac1{32}-\tfrac1{64}",
-        compare=sums,
         cases=lambda level: between(2, ELEMENTARY_LONGEST),
-        mutants=(Mutant("I = 319", change=lambda I: np.append(I, 319)),),
+        mutants=(Mutant("I = 319", change=lambda at: between(2, 319)[0]),),
     ),
     whole_run(
-        bound(
-            64,
-            Q("1/32") + Q("0.0910") * (Q("0.004") + I / 32) / b,
-            Q("0.1820") * (Q("0.004") + I / 32),
-        ),
+        bound(64, A_sigma(COST), A_zeta(COST)),
         measured=exact_or_measured,
         id="REP4",
         label=SUM,
@@ -260,36 +184,36 @@ CLAIMS = (
         premises=run_premises(ELEMENTARY_LONGEST),
         readings=RIGHT_READINGS,
     ),
-    arithmetic(
+    exact(
+        printed_theorem(COST, MOST * maximum(1, I / 86)),
         id="REP5",
         label=THEOREM,
         statement="The printed theorem for every 2 <= I <= 86; to 318 with its logs times I/86.",
-        formula=r"A_\sigma \leq \tfrac18(128/c_b)^2,\quad"
-        r" A_\zeta \leq \tfrac18(128/c_b)^2\tfrac{I-1}{I}",
-        compare=printed_theorem,
         cases=lambda level: between(2, ELEMENTARY_LONGEST),
-        mutants=(
-            Mutant(
-                "I = 87 without the factor", compare=lambda I: printed_theorem(I[I <= 87], extra=0)
-            ),
-        ),
     ),
-    arithmetic(
+    exact(
+        ((I - 1) * r / (32 * m) + Q("1/32") + Q("1/512") <= minimum(I, 86) / 32 + Q("1/256"))
+        & printed_theorem(Q("0.004") + minimum(I, 86) / 32)
+        & printed_theorem(COST / phi**2),
         id="REP6",
         label=THEOREM,
-        statement="Every I with a sync batch m = ceil(I/85), or with steps smaller by sqrt(I/86).",
-        formula=r"\tfrac{I-1}{32m} \leq \tfrac{85}{32},\quad"
-        r" A_{\sigma,\zeta}(I)/\max(1, I/86) \leq \tfrac18(128/c_b)^2\tfrac{I-1}{I}",
-        compare=every_length,
-        cases=lambda level: (np.unique(np.r_[2:2000, np.geomspace(2000, 1e9, 500).astype(int)]),),
-        mutants=(wrong("m = ceil(I/90)", M=90), wrong("phi^2 = I/90", cap=90)),
+        statement="Every I with a sync batch m = ceil(I/85), or with steps smaller by phi,"
+        " phi^2 = max(1, I/86).",
+        cases=lambda level: (any_length(),),
+        mutants=(
+            Mutant("m = ceil(I/90)", change=lambda at: any_length(batch=90)),
+            Mutant("phi^2 = I/90", change=lambda at: any_length(cap=90)),
+        ),
     ),
-    arithmetic(
+    Claim(
         id="REP7",
         label="lem: ErrorContraction_BatchGradients_App",
+        kind="arithmetic",
         statement="The overwrite reading has no such repair: a flat direction is unstable once"
         " bKI exceeds 128 L^2/(V(1-1/I)), whatever the step size.",
-        formula=r"\tfrac{V}{512L^2}(1-\tfrac1I) < \tfrac{1}{4bKI}",
+        formula=latex(DECAYS),
+        line=DECAYS,
+        by_hand="The left side is a threshold of a model, found by bisection.",
         compare=no_repair,
         cases=flat_cases,
         mutants=(

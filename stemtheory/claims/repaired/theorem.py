@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from stemtheory.bounds import REPAIRED
 from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim
 from stemtheory.claims.evidence.counterexamples import read_as
 from stemtheory.claims.language import Q, expr
@@ -83,7 +84,7 @@ JUMP = Z[s] <= Q("1.0687") * (
 def of_a_run(name: str, A_s: str, constant: str, slope: str) -> Claim:
     """Return a part of the theorem: (3) with A_z = constant + slope I/m."""
     part = name[-1]
-    longest = PARTS[part].longest
+    longest = REPAIRED[part].longest
     return whole_run(
         bound(240, Q(A_s), Q(constant) + Q(slope) * I / m),
         measured=exact_or_measured,
@@ -111,7 +112,7 @@ CLAIMS = (
         label="Lem: Potential_Descent_App",
         kind="conditional",
         place=("jump", t),
-        values=tuple({"theta": expr(part.theta)} for part in PARTS.values()),
+        values=tuple({"theta": expr(part["theta"])} for part in PARTS.values()),
         statement="One step of the sharper potential, every t, with the jump's own term.",
         cases=step_cases,
         premises=at_least_two,

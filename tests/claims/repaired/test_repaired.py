@@ -3,29 +3,25 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from stemtheory.algorithms.stem import Stem
-from stemtheory.bounds import BOUNDS, Setting
+from stemtheory.bounds import BOUNDS, REPAIRED, Setting
 from stemtheory.claims.base import Case, Comparison, dials
+from stemtheory.claims.evidence.exact_scenes import PIECES, ExactScene, Lengths
+from stemtheory.claims.evidence.flat_model import Flat, growth
 from stemtheory.claims.evidence.measured import measure
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import schedule_of, setting_of, square
 from stemtheory.claims.evidence.rounds import jackknife, leaving_one_out
 from stemtheory.claims.evidence.scenes import scene_of
+from stemtheory.claims.language import letters
 from stemtheory.claims.ledger import claims
-from stemtheory.claims.repaired.coefficients import (
-    METHOD,
-    PARTS,
-    cancellation,
-    collected,
-    room,
-    with_sync_batch,
-)
+from stemtheory.claims.repaired.coefficients import PARTS, error_cancels, step_seven
 from stemtheory.claims.repaired.costs import SyncRun, counted
-from stemtheory.claims.repaired.elementary import Flat, growth
 from stemtheory.claims.repaired.runs import (
     FIRST_SAMPLE,
     average_grad_sq,
@@ -46,9 +42,16 @@ def sides(name: str, case: Case) -> Comparison:
     return compare(case)
 
 
+def collected(name: str, I: int, m: int) -> list[Any]:
+    """Return the left sides of step 7 as intervals: of dbar, zeta and sigma."""
+    scene = ExactScene(Lengths(np.array([I]), np.array([m]), PARTS[name]))
+    line = step_seven(1 / letters.m, letters.A_s, letters.A_0)
+    return [scene.evaluation.value(step.left, scene.times) for step in line.steps]
+
+
 def by_hand(name: str, I: int, m: int = 1, b: int = 1) -> tuple[Fraction, Fraction, Fraction]:
     """Step 7 in exact fractions, written out once more."""
-    theta, (pA, pC, pD), _, _, _ = PARTS[name]
+    theta, pA, pC, pD = (PARTS[name][letter] for letter in ("theta", "p_A", "p_C", "p_D"))
     q, G2, R, left = 1 + theta, Fraction("1.0687") ** 2, Fraction("1.0001"), 1 - Fraction("0.0669")
     E = q / 240 + Fraction(31, 2) / 512
     e = 240 * 4 * G2 * E / (256 * q)
@@ -70,11 +73,11 @@ def by_hand(name: str, I: int, m: int = 1, b: int = 1) -> tuple[Fraction, Fracti
     ],
 )
 def test_step_seven_in_fractions(name: str, dbar: float, A_z: float, A_s: float) -> None:
-    part = PARTS[name]
+    part = REPAIRED[name]
     found, zeta, _ = by_hand(name, part.longest)
     sigma = by_hand(name, 2)[2]
     assert (float(found), float(zeta), float(sigma)) == pytest.approx((dbar, A_z, A_s), rel=3e-4)
-    assert found <= room(part)
+    assert found <= Fraction(31, 64) - (1 + PARTS[name]["theta"]) / 240
     assert zeta <= part.A_z[0] + part.A_z[1] * part.longest
     assert sigma <= part.A_s
 
@@ -82,10 +85,8 @@ def test_step_seven_in_fractions(name: str, dbar: float, A_z: float, A_s: float)
 @pytest.mark.parametrize("name", PARTS)
 def test_the_interval_version_encloses_the_fractions(name: str) -> None:
     for I, m in ((2, 1), (2, 7), (40, 3), (7500, 1), (10**6, 50)):
-        for interval, value in zip(
-            collected(PARTS[name], with_sync_batch(I, m)), by_hand(name, I, m), strict=True
-        ):
-            assert Fraction(float(interval.lo)) <= value <= Fraction(float(interval.hi))
+        for interval, value in zip(collected(name, I, m), by_hand(name, I, m), strict=True):
+            assert Fraction(interval.lo.item()) <= value <= Fraction(interval.hi.item())
 
 
 def test_the_error_cancels_with_the_stated_room() -> None:
@@ -98,15 +99,23 @@ def test_the_error_cancels_with_the_stated_room() -> None:
     assert min(left(I, bK) for I in range(2, 50) for bK in range(1, 50) if I * bK > 2) >= Fraction(
         "125.99"
     )
-    need, have = cancellation(np.array([2, 3, 1000]))
-    assert METHOD.lam * Fraction(31, 60) == 124
+    scene = ExactScene(Lengths(np.array([2, 3, 1000]), np.ones(3)))
+    (step,) = error_cancels().steps
+    need, have = (scene.evaluation.value(side, scene.times) for side in (step.left, step.right))
     assert float(need.hi) == pytest.approx(124, rel=1e-15)
     assert np.all(have.lo >= 124)
+    assert np.min(have.lo) == pytest.approx(124.018, abs=2e-2)
+
+
+def test_the_pieces_of_the_exact_scene_cover_every_bK() -> None:
+    assert PIECES.lo[0] == 1
+    assert PIECES.hi[-1] == np.inf
+    assert PIECES.lo[1:].tolist() == PIECES.hi[:-1].tolist()
 
 
 def test_the_ranges_end_where_they_are_said_to() -> None:
     cb = 64 + Fraction(1, 48)
-    (b0, b1), (c0, c1), (a0, a1) = (PARTS[name].A_z for name in "bca")
+    (b0, b1), (c0, c1), (a0, a1) = (REPAIRED[name].A_z for name in "bca")
 
     def printed(I: int) -> Fraction:
         return 2048 / (cb * cb) * Fraction(I - 1, I)
@@ -156,9 +165,8 @@ def test_recursions_run_with_equality_stay_below_what_is_collected(name: str, ka
     the split of the square costs least.
     """
     part, largest = PARTS[name], 0.0
-    theta = float(part.theta)
-    p_A, p_C, p_D = (float(p) for p in part.weights)
-    for I in (2, 3, 20, 1000, part.longest):
+    theta, p_A, p_C, p_D = (float(part[letter]) for letter in ("theta", "p_A", "p_C", "p_D"))
+    for I in (2, 3, 20, 1000, REPAIRED[name].longest):
         h, i = 1 / (16 * I), np.arange(1, I)
         c = 64 + 1 / (24 * I)
         alpha = c * h * h
@@ -175,7 +183,7 @@ def test_recursions_run_with_equality_stay_below_what_is_collected(name: str, ka
             Z = h * total
         X = (h * np.concatenate([[0.0], np.cumsum(Y)])) ** 2
         cost = (1 + theta) / 240 * (Z**2 / h + h * (Y**2).sum()) + 15.5 * h * X.sum()
-        dbar, A_z, A_s = (float(x.lo) for x in collected(part, with_sync_batch(I, 1)))
+        dbar, A_z, A_s = (x.lo.item() for x in collected(name, I, 1))
         A_s -= (1 + 1 / theta) / 240  # the noise of ebar, no part of the drift
         allowed = I * (dbar * h + c**2 * h**3 * (A_z * zeta**2 + A_s * sigma**2))
         largest = max(largest, cost / allowed)

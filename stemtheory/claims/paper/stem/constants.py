@@ -5,21 +5,42 @@ Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum1).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant
-from stemtheory.claims.evidence.measured import Terms
-from stemtheory.schedules import theorem_eta, theorem_sum_eta_cubed
+from stemtheory.bounds import Setting
+from stemtheory.claims.language import Expr, Q, chain, equal
+from stemtheory.claims.language.letters import (
+    B,
+    I,
+    K,
+    L,
+    T,
+    b,
+    c,
+    eta,
+    gap,
+    kbar,
+    l,
+    log,
+    sigma,
+    sum_t,
+    t,
+    w,
+    zeta,
+)
+from stemtheory.claims.stating import sized
 
 LABEL = "Thm: PR_Convergence_Main_App"
-Column = Callable[[Setting], Any]
+OUTER = 1 / (eta[T] * T)
+SLOW = (b * K) ** Q("2/3") * T ** Q("2/3")
+LAST_STEP = 16 * L * I / T + L / SLOW  # what bounds 1/(eta_T T)
+CUBES = sum_t(l, 1, T, eta[l] ** 3)
+LOG = log(T + 1)
+FAR = zeta**2 / sigma**2 * (I - 1) / I * LOG
 
 
 def settings(level: str) -> tuple[tuple[Setting, ...], ...]:
@@ -36,108 +57,68 @@ def settings(level: str) -> tuple[tuple[Setting, ...], ...]:
     return (tuple(found),)
 
 
-def columns(left: Column, right: Column) -> Callable[[tuple[Setting, ...]], Comparison]:
-    """Return the comparison of two functions of a setting, over a panel of settings."""
-
-    def compare(panel: tuple[Setting, ...]) -> Comparison:
-        sides = np.array([(left(s), right(s)) for s in panel])
-        return Comparison(sides[:, 0], sides[:, 1], t=np.array([s.T for s in panel]))
-
-    return compare
-
-
-def sum_of_cubes(s: Setting) -> float:
-    """sum_{t=1}^T eta_t^3, exactly."""
-    return float(theorem_sum_eta_cubed(float(s.T), s.L, s.K, s.b, s.I))
+def divided(noise: Expr, heterogeneity: Expr) -> Expr:
+    """The bound divided by eta_T T/2, with the constants of its last two terms."""
+    common = c**2 * kbar**3 / L**2
+    return (
+        2 * gap / (eta[T] * T)
+        + OUTER * sigma**2 / (32 * L**2) * b / (B * eta[0])
+        + OUTER * noise * common * LOG
+        + OUTER * heterogeneity * common * FAR
+    )
 
 
-def kappa3(s: Setting) -> float:
-    """kbar^3/sigma^2 = (bK)^2/L^3."""
-    return (s.b * s.K) ** 2 / s.L**3
-
-
-def grad_norm_sum1(s: Setting) -> Terms:
-    """The last form of (Eq: Grad_Norm_Sum1), term by term, with the printed c <= 128 L^2/(bK)."""
-    eta_0 = float(theorem_eta(0.0, s.L, s.K, s.b, s.I))
-    eta_T = float(theorem_eta(float(s.T), s.L, s.K, s.b, s.I))
-    outer, c = 1 / (eta_T * s.T), 128 * s.L**2 / (s.b * s.K)
-    noise = outer * c**2 * kappa3(s) / (4 * s.L**2) * math.log1p(s.T)
-    return {
-        "gap": outer * 2 * s.gap,
-        "initial_batch": outer * s.sigma**2 / (32 * s.L**2) * s.b / (s.initial_batch * eta_0),
-        "variance": noise * s.sigma**2,
-        "heterogeneity": noise * s.zeta**2 * (s.I - 1) / s.I,
-    }
-
-
-def term(name: str, factor: Column = lambda s: 1.0) -> Callable[[Any], Comparison]:
-    """Return the comparison of one term of (Eq: Grad_Norm_Sum1) with the theorem's."""
-    theorem = BOUNDS["stem-theorem"].terms
-    return columns(lambda s: grad_norm_sum1(s)[name], lambda s: theorem(s)[name] * factor(s))
-
-
-def coefficients(_: Any) -> Comparison:
-    """M4 and M6 put together: 7/16 - 1/64 = 27/64, 1/32 + 1/64 = 3/64, eta L/2 <= 1/32 < 27/64."""
-    left = np.array([27 / 64, 1 / 32 + 1 / 64, 1 / 32])
-    right = np.array([7 / 16 - 1 / 64, 3 / 64, 27 / 64])
-    return Comparison(left, right)
-
-
-arithmetic = partial(Claim, kind="arithmetic", label=LABEL, cases=settings)
-
+constant = partial(sized, label=LABEL, cases=settings)
 CLAIMS = (
-    arithmetic(
-        id="M7a-C",
+    constant(
+        "M7a-C",
         statement="The coefficients of M7a follow from the potential and the consensus lemmas.",
-        formula=r"7/16 - 1/64 = 27/64, 1/32 + 1/64 \leq 3/64, \eta_t L/2 \leq 1/32",
-        compare=coefficients,
+        line=equal(7 * eta[t] / 16 - eta[t] / 64, 27 * eta[t] / 64)
+        & (0 <= 27 * eta[t] / 64 - eta[t] ** 2 * L / 2)
+        & (Q("1/32") + 1 / (64 * b) <= Q("3/64")),
     ),
-    arithmetic(
+    constant(
+        "M7c",
         label="Eq: Sum_OverT_LastTerm",
-        id="M7c",
         statement="The sum of eta_t^3 is at most (bK)^2/L^3 ln(T + 1).",
-        formula=r"\sum_{t=1}^T \eta_t^3 \leq \bar\kappa^3/\sigma^2 \ln(T+1)",
-        compare=columns(sum_of_cubes, lambda s: kappa3(s) * math.log1p(s.T)),
-        mutants=(SCALED, Mutant("without the logarithm", compare=columns(sum_of_cubes, kappa3))),
+        line=CUBES <= kbar**3 / sigma**2 * LOG,
         reason="In the constant phase the sum is smaller by T/(4096 I^3 (bK)^2 ln(T+1)).",
     ),
-    arithmetic(
+    constant(
+        "M7d",
         label="Eq: Grad_Norm_Sum1",
-        id="M7d",
         statement="Divided by eta_T T/2, with 1/16 < 3/32 < 1/4 and eta_t >= eta_T.",
-        formula=r"1/16 < 3/32 < 1/4,\ \eta_t \geq \eta_T",
-        compare=columns(
-            lambda s: sum(BOUNDS["stem-intermediate"].terms(s).values()),
-            lambda s: sum(grad_norm_sum1(s).values()),
-        ),
+        line=divided(Q("3/32"), Q("1/16")) <= divided(Q("1/4"), Q("1/4")),
     ),
-    arithmetic(
+    constant(
+        "M7e",
         label="Eq: GradNorm_1stTerm",
-        id="M7e",
         statement="1/(eta_T T) is at most 16LI/T + L/((bK)^{2/3} T^{2/3}).",
-        formula=r"1/(\eta_T T) \leq 16LI/T + L/((bK)^{2/3}T^{2/3})",
-        compare=term("gap"),
-        mutants=(
-            SCALED,
-            Mutant("first term without I", compare=term("gap", lambda s: 1 / max(1, s.I))),
+        line=chain(
+            OUTER,
+            w[T] ** Fraction(1, 3) / (kbar * T) + sigma ** Q("2/3") / (kbar * T ** Q("2/3")),
+            LAST_STEP,
         ),
     ),
-    arithmetic(
+    constant(
+        "M7f",
         label="Eq: GradNorm_2ndTerm",
-        id="M7f",
         statement="The first batch's term, with 1/eta_0 <= 16LI.",
-        formula=r"\frac{1}{\eta_T T}\frac{\sigma^2}{32L^2}\frac{b}{B\eta_0} \leq"
-        r" \frac{8bI^2}{BT}\sigma^2 + \frac{bI}{(bK)^{2/3}BT^{2/3}}\frac{\sigma^2}{2}",
-        compare=term("initial_batch"),
+        line=chain(
+            OUTER * sigma**2 / (32 * L**2) * b / (B * eta[0]),
+            LAST_STEP * sigma**2 / (32 * L**2) * 16 * L * I * b / B,
+            8 * b * I**2 / (B * T) * sigma**2 + b * I / (SLOW * B) * sigma**2 / 2,
+        ),
     ),
-    arithmetic(
+    constant(
+        "M7g",
         label="Eq: GradNorm_3rdTerm",
-        id="M7g",
         statement="The noise term: 16*128^2/4 = 256^2 and 128^2/4 = 64^2.",
-        formula=r"\frac{1}{\eta_T T}\frac{c^2\bar\kappa^3}{4L^2} \leq 256^2\sigma^2 I/T +"
-        r" 64^2\sigma^2/((bK)^{2/3}T^{2/3})",
-        compare=term("variance"),
-        mutants=(SCALED, Mutant("256 -> 64", compare=term("variance", lambda s: 1 / 16))),
+        line=chain(
+            OUTER * c**2 * kbar**3 / (4 * L**2),
+            LAST_STEP * (128 * L**2 / (b * K)) ** 2 * ((b * K) ** 2 * sigma**2 / L**3) / (4 * L**2),
+            256**2 * sigma**2 * I / T + 64**2 * sigma**2 / SLOW,
+        ),
         reason="With the true c and 3/32 in place of 1/4 it would be 10.7x smaller.",
     ),
 )
