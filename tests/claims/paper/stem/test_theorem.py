@@ -15,10 +15,11 @@ from stemtheory.claims.checking import check
 from stemtheory.claims.evidence.measured import measure
 from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import setting_of, square
+from stemtheory.claims.evidence.size_scenes import scene_of_sizes
 from stemtheory.claims.exponents import Monomial, exact, fitted, in_terms, letter, solve
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.special_cases import as_printed, momentumless, shifted
-from stemtheory.claims.paper.stem.constants import grad_norm_sum1, settings, sum_of_cubes
+from stemtheory.claims.paper.stem.constants import CUBES, settings
 from stemtheory.claims.paper.stem.theorem import (
     BENIGN,
     BOTH,
@@ -101,17 +102,20 @@ def test_the_panel_of_settings_has_both_phases() -> None:
 def test_sum_of_cubes_is_the_sum() -> None:
     s = Setting(20_000, 1, 1.0, 1, 2.0, 1.0, 1.0, 1.0)
     eta = Theorem(2.0, 1, 1.0, 1).eta(np.arange(1, 20_001))
-    assert sum_of_cubes(s) == pytest.approx(float((eta**3).sum()), rel=1e-12)
+    scene = scene_of_sizes([s])
+    found = scene.evaluation.value(CUBES, scene.times)
+    assert found.item() == pytest.approx(float((eta**3).sum()), rel=1e-12)
 
 
-def test_printed_constants_by_hand() -> None:
-    """In the constant phase 1/(eta_T T) = 16LI/T, so the noise term is 16 * 128^2/4 I/T log."""
-    s = Setting(4_000, 4, 2.0, 5, 3.0, 1.0, 1.0, 1.0)
-    log = math.log(4_001)
-    assert grad_norm_sum1(s)["variance"] == pytest.approx(256**2 * 5 / 4_000 * log)
-    assert grad_norm_sum1(s)["heterogeneity"] == pytest.approx(256**2 * 4 / 4_000 * log)
-    assert grad_norm_sum1(s)["initial_batch"] == pytest.approx(8 * 5 / 4_000)
-    assert grad_norm_sum1(s)["gap"] == pytest.approx(32 * 3 * 5 / 4_000)
+@pytest.mark.parametrize(("name", "claim"), [("stem-theorem", "M7"), ("stem-intermediate", "M7b")])
+def test_lines_and_bounds_are_one_formula(name: str, claim: str) -> None:
+    """The bounds are written a second time in ``stemtheory.bounds``, for runs of any length."""
+    panel = settings("quick")[0][::7]
+    scene = scene_of_sizes(panel)
+    line = claims()[claim].line
+    assert line is not None
+    found = np.ravel(scene.evaluation.value(line.steps[0].right, scene.times))
+    assert found == pytest.approx([BOUNDS[name].value(s) for s in panel], rel=1e-9)
 
 
 def bound(name: str, case: Case) -> float:
