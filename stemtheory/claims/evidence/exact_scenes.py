@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.intervals import Interval, enclose
-from stemtheory.claims.language import At, Evaluation, Over, Symbol, Times
+from stemtheory.claims.language import At, Evaluation, Over, Sum, Symbol, Times
 
 PIECES = Interval(np.array([1.0, 4 / 3, 2.0, 4.0]), np.array([4 / 3, 2.0, 4.0, np.inf]))
 
@@ -64,7 +64,7 @@ class ExactScene:
         """Refuse: constants have no places."""
         raise TypeError(place)
 
-    def total(self, node: Over, times: Times) -> Any:
+    def total(self, node: Sum | Over, times: Times) -> Any:
         """Refuse: constants have no times."""
         raise TypeError(node)
 

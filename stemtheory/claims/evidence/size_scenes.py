@@ -169,9 +169,10 @@ def scene_of_sizes(
     B = np.array([float(s.initial_batch) for s in panel])
     m = np.array([float(s.sync_batch) for s in panel])
     # sigma cancels from c; where it is 0 no other way is left
-    bK = columns["b"] * columns["K"]
-    c = theorem_c_b(columns["K"], columns["b"], columns["I"]) * columns["L"] ** 2 / bK
-    return SizeScene({**columns, "B": B, "m": m, "c": c, "t": columns["T"]})
+    c_b = theorem_c_b(columns["K"], columns["b"], columns["I"])
+    c = c_b * columns["L"] ** 2 / (columns["b"] * columns["K"])
+    own = {"c_b": c_b, "c": c, "S": columns["T"] / columns["I"], "t": columns["T"]}
+    return SizeScene({**columns, "B": B, "m": m, **own})
 
 
 def _named(node: Symbol | At, name: str) -> bool:

@@ -166,10 +166,13 @@ direction_noise = letter("direction_noise", r"\Xi", (-2, 2), "t")
 next_value = letter("next_value", r"F", (0, 1), "t", range="any")
 # Its constants: c_b = c bK/L^2; the weights that split the square of Z_s; A_sigma, and A_zeta as
 # A_0 + A_1 I/m; by phi the steps of E2 are smaller, by mu the c of E3 is larger. V is the variance
-# of the workers' curvatures, M the largest I/m.
-c_b, phi, mu, M = (
+# of the workers' curvatures, M the largest I/m, S = T/I the number of rounds.
+c_b, phi, mu, M, S = (
     constant(name, sign, range="from one")
-    for name, sign in (("c_b", "c_b"), ("phi", r"\varphi"), ("mu", r"\mu"), ("M", "M"))
+    for name, sign in (
+        *(("c_b", "c_b"), ("phi", r"\varphi"), ("mu", r"\mu")),
+        *(("M", "M"), ("S", "S")),
+    )
 )
 p_A, p_C, p_D = (constant(f"p_{n}", f"p_{n}", range="to one") for n in "ACD")
 A_s, A_0, A_1 = (

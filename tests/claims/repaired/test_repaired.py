@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from stemtheory.algorithms.stem import Stem
-from stemtheory.bounds import BOUNDS, REPAIRED, Setting
+from stemtheory.bounds import (
+    BOUNDS,
+    EXPLICIT_SIGMA,
+    EXPLICIT_SLOPE,
+    EXPLICIT_ZETA,
+    REPAIRED,
+    Setting,
+)
 from stemtheory.claims.base import Case, Comparison, dials
 from stemtheory.claims.evidence.exact_scenes import PIECES, ExactScene, Lengths
 from stemtheory.claims.evidence.flat_model import Flat, growth
@@ -18,6 +25,7 @@ from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import schedule_of, setting_of, square
 from stemtheory.claims.evidence.rounds import jackknife, leaving_one_out
 from stemtheory.claims.evidence.scenes import scene_of
+from stemtheory.claims.evidence.size_scenes import scene_of_sizes
 from stemtheory.claims.language import letters
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.repaired.coefficients import PARTS, error_cancels, step_seven
@@ -149,11 +157,37 @@ def test_the_explicit_constants_bound_the_sum_at_every_length() -> None:
                 assert value <= want[term] * (1 + 1e-12), (S, I, K, b, term)
 
 
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("m", [1, 3])
-def test_part_a_as_a_claim_is_the_bound_stem_repaired(m: int) -> None:
+def test_the_parts_as_claims_have_the_constants_of_the_bounds(part: str, m: int) -> None:
     case = Case("cosine", 3, 2, 2.5, 4, 20, dials(sigma=0.5, zeta=1.0), sync_batch=m, replicates=2)
-    bound = sum(BOUNDS["stem-repaired"].terms(setting_of(case)).values())
-    assert sides("Ra", case).right.tolist() == pytest.approx([bound], rel=1e-13)
+    terms = BOUNDS["stem-repaired"].terms(setting_of(case))
+    (own_s, own_z), (A_s, A_z) = (REPAIRED[name].at(4, m) for name in ("a", part))
+    terms["variance"] *= A_s / own_s
+    terms["heterogeneity"] *= A_z / own_z
+    found = sides(f"R{part}", case).right.tolist()
+    assert found == pytest.approx([sum(terms.values())], rel=1e-13)
+
+
+def right_sides(name: str, s: Setting) -> list[float]:
+    """Return the right sides of a claim's line at a setting."""
+    line, scene = claims()[name].line, scene_of_sizes([s])
+    assert line is not None
+    return [np.max(scene.evaluation.value(step.right, scene.times)) for step in line.steps]
+
+
+def test_the_corollary_and_the_explicit_constants_are_those_of_the_bounds() -> None:
+    s = Setting(T=60_000, K=3, b=40.0, I=30_000, L=0.7, sigma=0.5, zeta=2.0, gap=3.0, sync_batch=2)
+    terms = list(BOUNDS["stem-log-free"].terms(s).values())
+    assert right_sides("LOGFREE", s)[:3] == pytest.approx(terms, rel=1e-13)
+    noise, drift, slope = EXPLICIT_SIGMA, EXPLICIT_ZETA, EXPLICIT_SLOPE
+    scene = ExactScene(Lengths(np.array([30_000]), np.array([2])))
+    line = claims()["Riii"].line
+    assert line is not None
+    stated = [scene.evaluation.value(step.right, scene.times) for step in line.steps[:4]]
+    expected = [*noise, *(a + b * 15_000 for a, b in zip(drift, slope, strict=True))]
+    for value, number in zip(stated, expected, strict=True):
+        assert Fraction(float(np.min(value.lo))) <= number <= Fraction(float(np.max(value.hi)))
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -219,3 +219,14 @@ def test_table_one_at_the_ends() -> None:
     ends = printed(Fraction(0))["STEM"], printed(Fraction(1))["STEM"]
     assert (ends[0].b, ends[0].I) == (Fraction(-1, 2), 0)
     assert (ends[1].b, ends[1].I) == (0, Fraction(-1, 2))
+
+
+@pytest.mark.parametrize(("name", "claim"), [("stem-theorem", "M7"), ("stem-intermediate", "M7b")])
+def test_lines_and_bounds_are_one_formula(name: str, claim: str) -> None:
+    """The bounds are written a second time in ``stemtheory.bounds``, for runs of any length."""
+    panel = settings("quick")[0][::7]
+    scene = scene_of_sizes(panel)
+    line = claims()[claim].line
+    assert line is not None
+    found = np.ravel(scene.evaluation.value(line.steps[0].right, scene.times))
+    assert found == pytest.approx([BOUNDS[name].value(s) for s in panel], rel=1e-9)
