@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import Setting
+from stemtheory.claims.evidence.sequences import SequenceScene
 from stemtheory.claims.language import (
     EPS,
     At,
@@ -150,10 +151,14 @@ class SizeScene:
         raise TypeError(node)
 
 
-def scene_of_sizes(subject: SizeGrid | Iterable[Setting] | SizeScene) -> SizeScene:
-    """Return the scene of a grid, or of a panel of settings; a scene is its own."""
+def scene_of_sizes(
+    subject: SizeGrid | Iterable[Setting] | Floats | SizeScene,
+) -> SizeScene | SequenceScene:
+    """Return the scene of a grid, of a panel of settings or of a sequence; a scene is its own."""
     if isinstance(subject, SizeScene):
         return subject
+    if isinstance(subject, np.ndarray):
+        return SequenceScene(subject)
     if isinstance(subject, SizeGrid):
         grid = {field.name: getattr(subject, field.name) for field in fields(subject)}
         # below a large sigma and above a small one, so that an exchange shows

@@ -116,6 +116,9 @@ a = letter("a", "a", NUMBER, "t", range="to one")
 w = letter("w", "w", (-2, 2), "t")
 step = constant("step", r"\eta", (2, -1))
 
+# The terms of any sequence, which the paper calls a_0, a_1, ..., a_T as well.
+seq = letter("seq", "a", NUMBER, "t")
+
 # Points and directions.
 x, xbar = vector("x", "x", (1, 0), "tk"), vector("xbar", r"\bar x", (1, 0))
 d, dbar = vector("d", "d", GRADIENT, "tk"), vector("dbar", r"\bar d", GRADIENT)
