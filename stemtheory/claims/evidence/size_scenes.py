@@ -151,9 +151,12 @@ class SizeScene:
         raise TypeError(node)
 
 
+NumberScene = SizeScene | SequenceScene
+
+
 def scene_of_sizes(
     subject: SizeGrid | Iterable[Setting] | Floats | SizeScene,
-) -> SizeScene | SequenceScene:
+) -> NumberScene:
     """Return the scene of a grid, of a panel of settings or of a sequence; a scene is its own."""
     if isinstance(subject, SizeScene):
         return subject
