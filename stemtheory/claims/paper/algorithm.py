@@ -44,6 +44,7 @@ def counts_of(case: Case) -> SizeScene:
         "sent": counts.vectors_up,
         "received": counts.vectors_down,
         "B": case.B or case.b * case.I,
+        "K": case.K,
         "b": case.b,
         "I": case.I,
         "T": case.T,

@@ -91,9 +91,11 @@ def inverted(sizes: tuple[tuple[float, int], ...]) -> SizeScene:
     """Return the sizes with the T that the explicit bound needs without noise."""
     quiet: dict[str, Any] = {"L": 1.0, "sigma": 0.0, "zeta": 0.0, "gap": 1.0}
     runs = [invert("stem-theorem", EPSILON, K=1, b=b, I=I, **quiet) for b, I in sizes]
+    rounds = np.array([float(run.rounds) for run in runs])
     b_, I_ = np.array(sizes, dtype=float).T
-    T_ = np.array([float(run.rounds) for run in runs]) * I_
-    return SizeScene({"b": b_, "I": I_, "T": T_, "t": T_, "accuracy": np.full_like(b_, EPSILON)})
+    columns = {"b": b_, "I": I_, "T": rounds * I_, "t": rounds * I_}
+    one = np.ones_like(rounds)
+    return SizeScene({**columns, "K": one, "accuracy": EPSILON * one})
 
 
 def surface(fast: Any, slow: Any) -> Expr:
