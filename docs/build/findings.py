@@ -280,10 +280,11 @@ def exponent(value: float) -> str:
 
 
 def sides(name: str) -> Any:
-    """Return both sides of a claim about a sequence, at a_t = 1, T = 10."""
-    compare = claims()[name].compare
-    assert compare is not None
-    return compare(np.ones(11))
+    """Return both sides of a claim about sequences for the first, a_t = 1 up to T = 10."""
+    claim = claims()[name]
+    assert claim.compare is not None
+    assert claim.cases is not None
+    return claim.compare(claim.cases("quick")[0])
 
 
 def summation_values() -> dict[str, str]:

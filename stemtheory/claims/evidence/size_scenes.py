@@ -29,7 +29,7 @@ from stemtheory.claims.language import (
     letters,
 )
 from stemtheory.claims.panel import SizeGrid
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, UsageError
 from stemtheory.schedules import (
     theorem_c_b,
     theorem_eta,
@@ -59,6 +59,9 @@ class SizeScene:
         if symbol.name in self.columns:
             return _column(self.columns[symbol.name])
         at = times[symbol.at[0]] if symbol.at else None
+        if not hasattr(self, f"_{symbol.name}"):
+            known = ", ".join(sorted(self.columns))
+            raise UsageError(f"letter {symbol.name} has no value here: give one of {known}.")
         return _column(getattr(self, f"_{symbol.name}")(at))
 
     def _eta(self, t: Any) -> Floats:
@@ -151,14 +154,15 @@ class SizeScene:
         raise TypeError(node)
 
 
+NumberScene = SizeScene | SequenceScene
+
+
 def scene_of_sizes(
-    subject: SizeGrid | Iterable[Setting] | Floats | SizeScene,
-) -> SizeScene | SequenceScene:
-    """Return the scene of a grid, of a panel of settings or of a sequence; a scene is its own."""
-    if isinstance(subject, SizeScene):
+    subject: SizeGrid | Iterable[Setting] | NumberScene,
+) -> NumberScene:
+    """Return the scene of a grid, or of a panel of settings; a scene is its own."""
+    if isinstance(subject, SizeScene | SequenceScene):
         return subject
-    if isinstance(subject, np.ndarray):
-        return SequenceScene(subject)
     if isinstance(subject, SizeGrid):
         grid = {field.name: getattr(subject, field.name) for field in fields(subject)}
         # below a large sigma and above a small one, so that an exchange shows

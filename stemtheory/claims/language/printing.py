@@ -190,10 +190,10 @@ def _product(node: Product) -> str:
         return tex(above[0])
     sizes = [part for part in above if not _long(part)]
     behind = " ".join(_wrapped(part, Sum) for part in above if _long(part))
-    if not below:
+    if not (under := _juxtaposed(below)):
         front = _wrapped(sizes[0], Sum) if len(sizes) == 1 else _juxtaposed(sizes)
         return f"{front} {behind}".strip()
-    return f"\\frac{{{_juxtaposed(sizes) or '1'}}}{{{_juxtaposed(below)}}} {behind}".strip()
+    return f"\\frac{{{_juxtaposed(sizes) or '1'}}}{{{under}}} {behind}".strip()
 
 
 def _plain(base: Expr) -> bool:

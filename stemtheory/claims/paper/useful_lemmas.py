@@ -12,10 +12,11 @@ import numpy as np
 
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.scenes import RunScene, scene_of
+from stemtheory.claims.evidence.sequences import SequenceScene
 from stemtheory.claims.language import Expr, Index, equal
 from stemtheory.claims.language.letters import K, T, k, log, norm2, seq, sum_k, sum_t, t, x, xbar
 from stemtheory.claims.stating import sized, stated
-from stemtheory.runtime import Floats, Verdict
+from stemtheory.runtime import Verdict
 
 KRON, SUM, NORM = "Lem: Sum_Mean_Kron", "Lem: AD_Sum_1overT", "Lem: Norm_Ineq"
 
@@ -25,20 +26,14 @@ def directions(path: Path) -> RunScene:
     return scene_of(replace(path, p=path.d))
 
 
-def sequences(level: str) -> tuple[Floats, ...]:
+def sequences(level: str) -> tuple[SequenceScene, ...]:
     """Return sequences a_0, a_1, ..., a_T > 0: ones, growing, shrinking, spiky, long."""
     T = {"quick": 200, "default": 2000, "full": 20000}[level]
     t = np.arange(T + 1.0)
     spiky = np.where(t % 7 == 0, 50.0, 0.01)
-    return (
-        np.ones(11),
-        np.ones(T + 1),
-        1 + t,
-        1 / (1 + t),
-        spiky,
-        np.exp(-t),
-        2.0 ** np.minimum(t, 900),
-    )
+    short, small, growing = np.ones(11), np.full(T + 1, 1e-3), 2.0 ** np.minimum(t, 900)
+    every = (short, small, np.ones(T + 1), 1 + t, 1 / (1 + t), spiky, np.exp(-t), growing)
+    return tuple(map(SequenceScene, every))
 
 
 def summed(first: int | Index, last: Index) -> Expr:

@@ -16,7 +16,7 @@ from stemtheory.claims.checking import check
 from stemtheory.claims.evidence.measured import measure
 from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import setting_of, square
-from stemtheory.claims.evidence.size_scenes import scene_of_sizes
+from stemtheory.claims.evidence.size_scenes import SizeScene, scene_of_sizes
 from stemtheory.claims.exponents import Monomial, exact, fitted, in_terms, letter, solve
 from stemtheory.claims.language import letters
 from stemtheory.claims.ledger import claims
@@ -210,9 +210,11 @@ def test_figure_one() -> None:
     """At eps = 1e-3 both branches meet at bI = 31.6: 1000 rounds and 31623 samples."""
     edge = EPSILON**-0.5
     assert edge == pytest.approx(31.6, abs=0.05)
-    rounds, samples = surface(np.array([1.0, edge, 1000.0]))
+    bI = np.array([1.0, edge, 1000.0])
+    scene = SizeScene({"b": bI, "I": 1.0, "T": bI, "t": bI, "accuracy": np.full(3, EPSILON)})
+    rounds = np.ravel(scene.evaluation.value(surface(1, 1), scene.times))
     assert rounds == pytest.approx([31_623, 1_000, 1_000], rel=1e-4)
-    assert samples == pytest.approx([31_623, 31_623, 1e6], rel=1e-4)
+    assert rounds * bI == pytest.approx([31_623, 31_623, 1e6], rel=1e-4)
 
 
 def test_table_one_at_the_ends() -> None:
