@@ -65,7 +65,7 @@ class ExactScene:
         raise TypeError(place)
 
     def total(self, node: Sum | Over, times: Times) -> None:
-        """Constants are added as they stand."""
+        """No sum has a closed form: intervals enclose its terms."""
 
     def rounding(self, node: Symbol | At, value: Any) -> float:
         """None: intervals hold the exact value."""
