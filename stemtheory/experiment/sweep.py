@@ -135,7 +135,7 @@ class SweepResult:
         result = self.results.get(point.cell.id)
         if result is None or result.trace is None:
             raise LookupError(f"cell {point.cell.id} has no record: set record in the sweep.")
-        return load_trace(result.trace)
+        return load_trace(result)
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of the command ``sweep``."""

@@ -25,7 +25,7 @@ from stemtheory.claims.contract.counting import cost_fault
 from stemtheory.claims.contract.moves import Tried
 from stemtheory.claims.contract.rows import ContractRow, faultless
 from stemtheory.claims.contract.sending import sending_fault
-from stemtheory.runtime import UsageError, Verdict, whole
+from stemtheory.runtime import UsageError, Verdict, raised, whole
 
 ALONE = "one worker has nobody to send to: what is stated of that is believed"
 ANYTHING = object()  # no option means this
@@ -129,4 +129,4 @@ def _row(tried: Tried, name: str, check: Callable[[Tried], str], note: str) -> C
     try:
         return faultless(name, check(tried), note)
     except (Exception, SystemExit) as error:
-        return faultless(name, f"it raised {type(error).__name__}: {error}", note)
+        return faultless(name, f"it raised {raised(error)}", note)
