@@ -135,7 +135,7 @@ def simulate(
     every = whole("record_every", record_every, 0)
     at = tuple(whole("record_at", t) for t in several("record_at", record_at))
     recorded = (run.sizes.T // every if every else 0) + len(at)
-    refuse_the_huge(run, "fused", recorded)  # the lighter engine: which one is settled below
+    refuse_the_huge(run, "fused", recorded, 1)  # the lighter engine: which one is settled below
     times = record_times(run.sizes.T, every, at)
     plan = replace(
         Plan.of(run, own_backend or resolve(run.numerics.backend), times),
@@ -146,7 +146,7 @@ def simulate(
     asked = run.numerics.engine
     taken = choose(asked, plan, run.replicates, run.numerics.noise_source)
     if plan.backend.on_host:  # a device says itself when it is full
-        refuse_the_huge(run, taken, len(times))
+        refuse_the_huge(run, taken, len(times), threads)
     if taken == "fused":
         from stemtheory.simulator.fused.engine import NotCompiledError
 

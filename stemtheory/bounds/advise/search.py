@@ -176,7 +176,10 @@ def along(q: Question, algorithm: str) -> Iterator[Offer]:
 
 
 def neighbours(q: Question, offer: Offer) -> list[tuple[str, Offer]]:
-    """Return the offers with b or I halved or doubled, by the best bound for each."""
+    """Return the offers with b or I halved or doubled, by the best bound for each.
+
+    A half of one is no minibatch and no number of local steps, of which no bound speaks.
+    """
     changes = {
         "b/2": (offer.b // 2, offer.I),
         "2b": (2 * offer.b, offer.I),
@@ -187,8 +190,6 @@ def neighbours(q: Question, offer: Offer) -> list[tuple[str, Offer]]:
         changes = {name: changes[name] for name in ("b/2", "2b")}
     found = []
     for name, (b, I) in changes.items():
-        if b < 1 or I < 1:
-            continue
         if (other := cheapest_at(q, offer.algorithm, b, I)) is not None:
             found.append((name, other))
     return found

@@ -10,7 +10,7 @@ import pytest
 
 from stemtheory.bounds import evaluate, invert
 from stemtheory.bounds.advise.offers import advise
-from stemtheory.bounds.advise.search import BOUNDS, cheapest, cheapest_at, question
+from stemtheory.bounds.advise.search import BOUNDS, cheapest, cheapest_at, neighbours, question
 from stemtheory.cli.app import main
 from stemtheory.report.plots.costs import costs_of
 from stemtheory.runtime.errors import UsageError
@@ -275,3 +275,13 @@ def test_neighbours_are_what_their_names_say_and_none_is_below_one() -> None:
     named = {near["change"] for near in single["neighbours"]}
     assert single["choice"]["b"] > 1 or "b/2" not in named
     assert single["choice"]["I"] > 1 or "I/2" not in named
+
+
+@pytest.mark.parametrize("algorithm", BOUNDS)
+def test_one_is_not_halved(algorithm: str) -> None:
+    q = question(0.05, 4, **CONSTANTS, sample_cost=1.0, round_cost=0.0)
+    offer = cheapest_at(q, algorithm, 1, 1)
+    assert offer is not None
+    found = [(name, near.b, near.I) for name, near in neighbours(q, offer)]
+    expected = [("2b", 2, 1)] + ([] if algorithm == "minibatch-sgd" else [("2I", 1, 2)])
+    assert found == expected
