@@ -203,6 +203,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--model-size": (LINKED, ("--model-size", "2GB")),
         "--bandwidth": (LINKED, ("--bandwidth", "1kbit")),
         "--sample-time": (LINKED, ("--sample-time", "1h")),
+        "--participation": (ADVISE, ("--participation", "0.5")),
         "--plot": (ADVISE, ("--plot", "x.svg")),
     },
 }
