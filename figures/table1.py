@@ -106,13 +106,12 @@ def tuned_row(fit: Fit) -> dict[str, Any]:
 def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw the exponents along the curves as a table; beside it, the tuned ones of every row."""
     tuned = data.where(kind="tuned")
-    if not len(tuned):
-        figure.set_figheight(1.9)
     panels = figure.subplots(1, 3 if len(tuned) else 1, squeeze=False)[0]
+    figure.set_figheight(max(figure.get_figheight(), 3.2 if len(tuned) else 1.9))
     _draw_exact(panels[0], data)
     for ax, cost, letter in zip(panels[1:], COSTS, "bc", strict=False):
         _draw_tuned(ax, tuned.where(cost=cost))
-        ax.set_title(f"{letter}  {cost.capitalize()}, steps tuned for each $\\epsilon$")
+        ax.set_title(f"{letter}  {cost.capitalize()}, tuned steps")
     if len(tuned):
         if panels[1].get_subplotspec().rowspan == panels[2].get_subplotspec().rowspan:
             panels[2].set_yticklabels([])  # as beside it
@@ -135,12 +134,11 @@ def exact_lines(data: FigureTable) -> list[tuple[str, str, str]]:
 def _draw_exact(ax: Axes, data: FigureTable) -> None:
     ax.set_axis_off()
     ax.set_title(r"a  Exponents of $\epsilon$ along the curves")
-    head = ("", "Table 1", "exact, $\nu$ from 0 to 1")
-    lines = exact_lines(data)
-    for i, line in enumerate([head, *lines]):
-        for x, text in zip((0.0, 0.42, 0.62), line, strict=True):
-            at = 1 - (i + 0.5) / (len(lines) + 1)
-            ax.text(x, at, text, transform=ax.transAxes, va="center")
+    head = ("", "Table 1", "exact, $\\nu$ = 0 to 1")
+    for i, line in enumerate([head, *exact_lines(data)]):
+        for x, text in zip((0.0, 0.45, 0.66), line, strict=True):
+            below: dict[str, Any] = {"xytext": (0, -8 - 16 * i), "textcoords": "offset points"}
+            ax.annotate(text, (x, 1), xycoords="axes fraction", va="top", **below)
 
 
 COLOURS = (palette.BLUE, palette.ORANGE, palette.GREEN)
