@@ -33,7 +33,7 @@ from stemtheory.figures._image_table import (
 from stemtheory.figures._images import PAPER_ROW, ROWS, SEED, TUNED_ROW, compare, lacks
 from stemtheory.images import SeedMean, percent, points
 from stemtheory.images.over_seeds import over_seeds
-from stemtheory.report import Figure, FigureTable, Panel, Progress, palette
+from stemtheory.report import Figure, FigureTable, Panel, Progress, large, palette
 
 LOOKS = {
     STEM: palette.LOOKS["stem"].style(),
@@ -80,7 +80,7 @@ def _panel(data: FigureTable, ax: Axes, x: str, y: str, title: str) -> None:
         ax.yaxis.set_minor_formatter(lambda v, _: f"{v:g}" if f"{v:e}"[0] in shown else "")
     else:
         ax.set_ylim(*_limits(data))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.xaxis.set_major_formatter(lambda value, _: large(value))
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
 
 
@@ -216,7 +216,7 @@ def _reached(data: FigureTable) -> str:
         each = []
         for name in NAMES:
             found = [ends(data, row, name, I)["samples_to_target"] for I in case.local]
-            shown = [f"{n:,.0f}" if math.isfinite(n) else "not reached" for n in found]
+            shown = [large(n) if math.isfinite(n) else "not reached" for n in found]
             each.append(f"{name} {' against '.join(shown)}")
         told.append(f"with {row} {'; '.join(each)}")
     return (

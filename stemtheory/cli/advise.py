@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from stemtheory.algorithms import share
 from stemtheory.cli import console, units
 from stemtheory.cli import options as o
 from stemtheory.cli.examples import example
@@ -85,6 +86,7 @@ def advise(
 
     files = targets(None, plot)
     constants = o.given(L=L, sigma=sigma, zeta=zeta)
+    _refuse_a_plot_of_no_stem(files, participation)
     link = link_of(model_size, bandwidth, sample_time)
     costs: dict[str, Any] = o.given(sample_cost=sample_cost, round_cost=round_cost)
     if link is not None:
@@ -145,6 +147,14 @@ def link_of(model_size: str | None, bandwidth: str | None, sample_time: str | No
     size = units.size("model-size", str(model_size))
     rate = units.rate("bandwidth", str(bandwidth))
     return Link(size, size / rate, units.seconds("sample-time", str(sample_time)))
+
+
+def _refuse_a_plot_of_no_stem(files: object, participation: str | None) -> None:
+    if files and participation is not None and share("participation", participation) < 1:
+        raise UsageError(
+            f"--plot draws what STEM costs, which takes every worker, and participation is"
+            f" {participation}: leave one of them out."
+        )
 
 
 def _refuse_the_far(**numbers: object) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stemtheory.report.figure_table import FigureTable
+from stemtheory.report.tables import large
 from stemtheory.runtime import Floats
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Panel:
             ax.set(**{f"{name}scale": "log"})
         for name in plain:
             axis = ax.xaxis if name == "x" else ax.yaxis
-            axis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+            axis.set_major_formatter(lambda value, _: large(value))
             axis.set_minor_formatter(lambda *_: "")
         ax.set(**{"xlabel": table.label(x), "ylabel": table.label(y), **more})
 

@@ -238,6 +238,7 @@ ELSEWHERE = {
 }
 # Given where they could change nothing, and what the sentence names.
 REFUSED: list[tuple[tuple[str, ...], str]] = [
+    ((*ADVISE, "--participation", "0.5", "--plot", "x.svg"), "--plot"),
     *(((*REPLAY, *more), more[0]) for more in (
         ("--quick",), ("--full",), ("--mutants",), ("--out", "x"), ("--seed", "garbage"),
         ("--seed", "0"), ("--jobs", "1"), ("--tex", "x"),
