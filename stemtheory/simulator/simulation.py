@@ -82,8 +82,10 @@ def simulate(
         steps per round, knob of the trade-off curve instead of b and I (default 1/2), and samples
         of the initial batch per worker (default b I).
     schedule, schedule_options
-        ``theorem`` (the algorithm's own theory), ``calibrated``, ``practical``, ``constant`` or
-        ``coupled``, and its parameters.
+        The step sizes, and their numbers by name: ``theorem`` (of the algorithm's own theory);
+        ``calibrated`` (C1, C2, C3: caps and scales; FedAvg has no C2); ``practical`` (kappa, cbar:
+        as in the paper's experiments, STEM only); ``constant`` (eta, a: both needed; FedAvg has no
+        a); ``coupled`` (eta, scale: eta is needed, a = min(1, scale c eta^2); FedAvg has no scale).
     sync, sync_batch
         Spellings of two options of STEM: its reading of the synchronisation, and m of the sync
         batch.
