@@ -14,7 +14,6 @@ from stemtheory.claims.explanation import counterexamples, explain, premises, to
 from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA
 from stemtheory.claims.ledger import claims, one, select
-from stemtheory.claims.paper.useful_lemmas import summation, summation_printed
 from stemtheory.claims.probing import Probe, probe
 from stemtheory.claims.probing import save as save_probe
 from stemtheory.claims.repaired.elementary import ELEMENTARY_LONGEST, printed_longest

@@ -18,7 +18,7 @@ PROBLEMS = ("cosine", "geman_mcclure", "quadratic", "welsch", "cauchy", "corrido
 SIZES = ((1, 1, 3), (2, 1, 1), (2, 1, 2), (4, 2, 4), (4, 2.5, 8), (8, 64, 16))  # K, b, I
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SizeGrid:
     """Sizes for arithmetic claims: columns of one length, at t between 1 and T."""
 

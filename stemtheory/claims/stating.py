@@ -37,7 +37,7 @@ from stemtheory.claims.evidence.rounds import (
     over_all,
 )
 from stemtheory.claims.evidence.scenes import RunScene, scene_of
-from stemtheory.claims.evidence.size_scenes import scene_of_sizes
+from stemtheory.claims.evidence.size_scenes import NumberScene, scene_of_sizes
 from stemtheory.claims.intervals import compared as enclosed
 from stemtheory.claims.language import (
     Evaluation,
@@ -128,13 +128,14 @@ def on_sizes(
     provided: Line | None = None,
     exactly: bool = False,
     meaning: Mapping[Expr, Expr] | None = None,
+    opened: Callable[[Any], NumberScene] = scene_of_sizes,
 ) -> Comparison:
     """Return both sides of a line between numbers, over a grid, a panel of settings or a scene.
 
     Only the instances that meet ``provided`` are asked; with ``exactly`` the others are asked for
     the opposite.
     """
-    scene = scene_of_sizes(subject)
+    scene = opened(subject)
     steps = [excess(_spelled(step, meaning or {})) for step in line.steps]
     found = _together(scene.evaluation, steps, scene.times, np.array(["all"]))
     flat = {name: found.flat(getattr(found, name)) for name in ("left", "right", "t", "floor")}
@@ -253,19 +254,20 @@ def sized(
     provided: Line | None = None,
     exactly: bool = False,
     meaning: Mapping[Expr, Expr] | None = None,
+    opened: Callable[[Any], NumberScene] = scene_of_sizes,
     **more: Any,
 ) -> Claim:
     """Return the claim that a line between numbers is, where what is ``provided`` holds.
 
-    With ``exactly`` it must fail where that does not hold.
-    ``meaning`` puts for a letter what it is short for, so that its terms cancel with others.
+    With ``exactly`` it must fail where that does not hold. ``meaning`` puts for a letter what it is
+    short for, so that its terms cancel with others. ``opened`` gives the letters of a subject.
 
     Raises
     ------
     UsageError
         If the line is not homogeneous.
     """
-    compare = partial(on_sizes, line=checked(line, name), meaning=meaning)
+    compare = partial(on_sizes, line=checked(line, name), meaning=meaning, opened=opened)
     made = {"id": name, "label": label, "statement": statement, "kind": "arithmetic", **more}
     if provided is None:
         return _claim(line, compare, **made)

@@ -22,7 +22,7 @@ from stemtheory.claims.language.expression import Young, expr
 
 T_NOW = letters.t
 # What the second transcription calls a letter, where it has another name there.
-NAMES = {"batch": "b", "unit_step": "one", "Q": "Q"}
+NAMES = {"batch": "b", "unit_step": "one", "c_b": "cb"}
 POINTS = {"p": ("x1v", "gp", "gsp"), "p2": ("x2v", "gp2", "gsp2")}
 OF_ROUND = ("q", "Y")  # known by their place in the round
 

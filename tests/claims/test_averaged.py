@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stemtheory.claims.base import Case, Claim, Comparison, dials
-from stemtheory.claims.evidence.fedavg_path import record_fedavg
+from stemtheory.claims.evidence.fedavg_path import record_fedavg, shared
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.judge import judge
 from stemtheory.claims.language import equal
@@ -73,7 +73,7 @@ def test_an_equality_is_two_sided_and_rejects_shared_noise() -> None:
     claim = named(line)
     assert not claim.identity
     found = compared(claim, FEDAVG)
-    wrong = compared(claim, FEDAVG, run=partial(record_fedavg, shared_noise=True))
+    wrong = compared(claim, FEDAVG, run=partial(record_fedavg, spoiled=shared))
     assert found.two_sided
     assert found.right == pytest.approx(1.0)
     assert [c.verdict for c in judge(claim, found, "literal")] == [Verdict.HOLDS]

@@ -334,7 +334,10 @@ def _sampled(body: Expr, given: Index) -> Expr | None:
     drawn = {n.point for n in body.walk() if isinstance(n, At) and n.function == "sample_k"}
     if not drawn:
         return None
-    alone = {letters.p: letters.sample_noise, letters.p2: letters.sample_noise2}
+    alone: dict[Expr, Expr] = {
+        letters.p: letters.sample_noise,
+        letters.p2: letters.sample_noise2,
+    }
     noise = alone[drawn.pop()] if len(drawn) == 1 else letters.sample_change
     mean = _mean_gradients(body.left)
     exact = letters.grad_k(letters.p)

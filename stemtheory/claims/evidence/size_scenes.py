@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import Setting
+from stemtheory.claims.evidence.sequences import SequenceScene
 from stemtheory.claims.language import (
     EPS,
     At,
@@ -28,7 +29,7 @@ from stemtheory.claims.language import (
     letters,
 )
 from stemtheory.claims.panel import SizeGrid
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, UsageError
 from stemtheory.schedules import (
     theorem_c_b,
     theorem_eta,
@@ -36,7 +37,7 @@ from stemtheory.schedules import (
     theorem_sum_eta_cubed,
 )
 
-MINUS = Number(Fraction(-1))
+MINUS, CUBE = Number(Fraction(-1)), Number(Fraction(3))
 BESIDE = {"gap": 1.0, "unit_step": 1.0, "B": 1.0, "m": 1.0}  # where a grid has none
 
 
@@ -58,6 +59,9 @@ class SizeScene:
         if symbol.name in self.columns:
             return _column(self.columns[symbol.name])
         at = times[symbol.at[0]] if symbol.at else None
+        if not hasattr(self, f"_{symbol.name}"):
+            known = ", ".join(sorted(self.columns))
+            raise UsageError(f"letter {symbol.name} has no value here: give one of {known}.")
         return _column(getattr(self, f"_{symbol.name}")(at))
 
     def _eta(self, t: Any) -> Floats:
@@ -93,17 +97,25 @@ class SizeScene:
         return np.asarray(4096 * (g["L"] * g["I"] * self._kbar()) ** 3)
 
     def total(self, node: Sum | Over, times: Times) -> Any:
-        """Return the sum of eta_t^3 over all t, and 1/eta_t - 1/eta_{t-1}, exactly.
+        """Return a sum of eta_t^3 over times, and 1/eta_t - 1/eta_{t-1}, exactly.
 
         Over times no other sum is known: there may be 10^15 of them.
         """
-        if isinstance(node, Sum):
-            return self._slowed(node, times)
-        if node != letters.sum_t(node.index, 1, letters.T, letters.eta[node.index] ** 3):
-            return np.nan
+        match node:
+            case Sum():
+                return self._slowed(node, times)
+            case Over(_, index, Power(Symbol("eta", (at,)), power), first, last) if (
+                power == CUBE and at.name == index.name and first is not None and last is not None
+            ):
+                ends = (times[first] + at.shift - 1, times[last] + at.shift)
+                return _column(self._cubes(ends[1]) - self._cubes(ends[0]))
+        return np.nan
+
+    def _cubes(self, t: Any) -> Floats:
+        """The sum of eta_l^3 over 1 <= l <= t; at t = -1 what is lacking to that from l = 0."""
         g = self.columns
-        rows = zip(*np.broadcast_arrays(*(g[n] for n in ("T", "L", "K", "b", "I"))), strict=True)
-        return _column([theorem_sum_eta_cubed(*map(float, row)) for row in rows])
+        found = theorem_sum_eta_cubed(np.maximum(t, 0), g["L"], g["K"], g["b"], g["I"])
+        return np.where(np.asarray(t) < 0, -(self._eta(0) ** 3), found)
 
     def _slowed(self, node: Sum, times: Times) -> Any:
         """Return 1/eta_t - 1/eta_{t-1} without cancellation: by u^3 - v^3 where steps decay."""
@@ -142,9 +154,14 @@ class SizeScene:
         raise TypeError(node)
 
 
-def scene_of_sizes(subject: SizeGrid | Iterable[Setting] | SizeScene) -> SizeScene:
+NumberScene = SizeScene | SequenceScene
+
+
+def scene_of_sizes(
+    subject: SizeGrid | Iterable[Setting] | NumberScene,
+) -> NumberScene:
     """Return the scene of a grid, or of a panel of settings; a scene is its own."""
-    if isinstance(subject, SizeScene):
+    if isinstance(subject, SizeScene | SequenceScene):
         return subject
     if isinstance(subject, SizeGrid):
         grid = {field.name: getattr(subject, field.name) for field in fields(subject)}

@@ -262,11 +262,19 @@ def _pulled(node: Over, inner: Term) -> Term:
 
 
 def _speaks_of(node: Expr, index: Index) -> bool:
-    return any(
-        (isinstance(part, Symbol) and any(i.name == index.name for i in part.at))
-        or (isinstance(part, Index) and part.name == index.name)
-        for part in node.walk()
-    )
+    return any(at.name == index.name for part in node.walk() for at in _indices(part))
+
+
+def _indices(part: Expr) -> tuple[Index, ...]:
+    """Return the indices that a node itself has: a letter's, itself, or the ends of a sum."""
+    match part:
+        case Symbol(_, at):
+            return at
+        case Index():
+            return (part,)
+        case Over(_, _, _, Index() as first, Index() as last) | Rise(_, _, first, last):
+            return (first, last)
+    return ()
 
 
 def _term(node: Expr) -> Term:

@@ -110,11 +110,24 @@ kbar = constant("kbar", r"\bar\kappa", (Fraction(4, 3), Fraction(-1, 3)))
 # FedAvg's printed step sqrt(bK/T) has no units: it is read in a unit of the step, which is 1.
 unit_step = constant("unit_step", "", (2, -1))
 
+# What is counted of a run: a worker's oracle calls, averagings over a run and in a round, and the
+# vectors that a worker and the server send.
+calls = constant("calls", r"\mathrm{calls}")
+exchanges = constant("exchanges", r"\mathrm{averagings}")
+each_round = constant("each_round", r"\mathrm{averagings\ a\ round}", range="from one")
+sent = constant("sent", r"\mathrm{vectors\ up}")
+received = constant("received", r"\mathrm{vectors\ down}")
+# An accuracy, in problems whose constants are 1: so it has no units there.
+accuracy = constant("accuracy", r"\epsilon", range="to one")
+
 # Steps.
 eta = letter("eta", r"\eta", (2, -1), "t")
 a = letter("a", "a", NUMBER, "t", range="to one")
 w = letter("w", "w", (-2, 2), "t")
 step = constant("step", r"\eta", (2, -1))
+
+# The terms of any sequence, which the paper calls a_0, a_1, ..., a_T as well.
+seq = letter("seq", "a", NUMBER, "t")
 
 # Points and directions.
 x, xbar = vector("x", "x", (1, 0), "tk"), vector("xbar", r"\bar x", (1, 0))

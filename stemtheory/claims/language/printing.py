@@ -183,15 +183,26 @@ def _product(node: Product) -> str:
                 pass
             case _:
                 above.append(factor)
-    # a fraction holds the sizes; norms and sums stand behind it
+    below = [part for base in below for part in (base.children() if _plain(base) else (base,))]
+    # a fraction holds the sizes, numbers first; norms and sums stand behind it
+    above, below = (sorted(parts, key=_is_letter) for parts in (above, below))
     if len(above) == 1 and not below:
         return tex(above[0])
     sizes = [part for part in above if not _long(part)]
     behind = " ".join(_wrapped(part, Sum) for part in above if _long(part))
-    if not below:
+    if not (under := _juxtaposed(below)):
         front = _wrapped(sizes[0], Sum) if len(sizes) == 1 else _juxtaposed(sizes)
         return f"{front} {behind}".strip()
-    return f"\\frac{{{_juxtaposed(sizes) or '1'}}}{{{_juxtaposed(below)}}} {behind}".strip()
+    return f"\\frac{{{_juxtaposed(sizes) or '1'}}}{{{under}}} {behind}".strip()
+
+
+def _plain(base: Expr) -> bool:
+    """Whether a denominator is a product that needs no brackets of its own."""
+    return isinstance(base, Product) and not _sign(base)[0]
+
+
+def _is_letter(part: Expr) -> bool:
+    return not isinstance(part, Number)
 
 
 def _long(part: Expr) -> bool:

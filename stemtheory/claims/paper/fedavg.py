@@ -93,9 +93,10 @@ def noisy_cases(level: str) -> tuple[Case, ...]:
     """Return runs whose noise has variance sigma^2 at every x, with many replicates."""
     R = {"quick": 1024, "default": 1024, "full": 4096}[level]
     loud = (dials(sigma=0.5, zeta=1.0), dials(sigma=2.0, zeta=0.0, noise="additive"))
-    made = (*loud, dials(sigma=0.01, zeta=4.0))  # quiet: the gradients of another t are told apart
+    quiet = (dials(sigma=0.01, zeta=4.0),)  # so that the gradients of another t are told apart
     return tuple(
         fedavg_case(name, K, 2, b, I, 3, one, replicates=R)
+        for made in (loud, quiet)
         for name in ("cosine", "welsch")
         for K, b, I in ((2, 1, 2), (4, 2.5, 4), (3, 8, 3))
         for one in made

@@ -6,13 +6,14 @@ Paper: Thm: Flexible_FedAvg; App: FedAvg.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from stemtheory.bounds import BOUNDS, Setting
-from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, wrong
+from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence import bound_slopes
 from stemtheory.claims.evidence.bound_slopes import at_accuracy, units
 from stemtheory.claims.exponents import (
@@ -32,6 +33,10 @@ from stemtheory.claims.exponents import (
     nus,
     solve,
 )
+from stemtheory.claims.language import Q, chain, letters
+from stemtheory.claims.language.letters import L, sqrt, unit_step
+from stemtheory.claims.panel import SizeGrid
+from stemtheory.claims.stating import sized
 from stemtheory.runtime import Verdict
 from stemtheory.schedules import fedavg_curve, shortest_run
 
@@ -118,16 +123,17 @@ def speed_up_beyond(nu: Fraction) -> Comparison:
     return comparison(*found)
 
 
-def upper_beyond(nu: Fraction) -> Comparison:
-    """The bound against its value at T = K^3 times the stated rate, for 81 K <= T <= K^3."""
-    sides = []
-    for workers in (16, 256, 4096):
-        for steps in np.geomspace(shortest_run(1.0, workers, 1, 1), workers**3, 7):
-            s = on_curve(float(steps), workers, nu)
-            stated = workers ** float(rate(nu)["K"]) * steps ** float(rate(nu)["T"])
-            sides.append((sum(BOUNDS["fedavg-theorem"].terms(s).values()), 4 * stated))
-    left, right = np.array(sides).T
-    return Comparison(left, right)
+def many_workers(level: str) -> tuple[SizeGrid, ...]:
+    """Return runs from the shortest that FedAvg's theorem allows to T = K^3, at b = I = 1."""
+    sizes = [
+        (workers, float(steps))
+        for workers in (16, 256, 4096)
+        for steps in np.geomspace(shortest_run(1.0, workers, 1, 1), workers**3, 7)
+    ]
+    K_, T_ = np.array(sizes).T
+    one = np.ones_like(T_)
+    grid = SizeGrid(t=T_, T=T_, K=K_, b=one, I=one, L=one, sigma=one, nu=one)
+    return tuple(replace(grid, nu=float(nu) * one) for nu in nus(level))
 
 
 def local(batch: float, power: Fraction = Fraction(1, 4)) -> Comparison:
@@ -182,6 +188,8 @@ def minibatch(workers: int, power: int = 1) -> Comparison:
 
 
 rates = partial(Claim, kind="rate")
+# the third term of the bound has a factor I - 1
+TWO_TERMS = 2 * letters.gap / unit_step + 2 * L * letters.sigma**2 * unit_step
 
 CLAIMS = (
     rates(
@@ -208,16 +216,14 @@ CLAIMS = (
         reason="b and I would fall below 1. At b = I = 1 the bound falls as K^{-1/2}, whatever nu.",
         repair="As an upper bound it survives down to T = 81 L^2 K (F5-K3-O).",
     ),
-    Claim(
-        id="F5-K3-O",
-        label="Thm: Flexible_FedAvg",
-        kind="arithmetic",
-        statement="As an upper bound the rate of F5 survives for 81 L^2 K <= T <= K^3, b = I = 1.",
-        formula=r"(2\Delta + 2L\sigma^2)/\sqrt{KT} \leq"
-        r" (2\Delta + 2L\sigma^2)/(K^{\nu/2}T^{2/3-\nu/6})",
-        compare=upper_beyond,
-        cases=nus,
-        mutants=(SCALED,),
+    sized(
+        "F5-K3-O",
+        "Thm: Flexible_FedAvg",
+        "As an upper bound the rate of F5 survives for 81 L^2 K <= T <= K^3, b = I = 1.",
+        TWO_TERMS / sqrt(letters.K * letters.T)
+        <= TWO_TERMS / (letters.K ** (letters.nu / 2) * letters.T ** (Q("2/3") - letters.nu / 6)),
+        provided=chain(81 * L**2 * unit_step**2 * letters.K, letters.T, letters.K**3),
+        cases=many_workers,
     ),
     rates(
         id="F6",

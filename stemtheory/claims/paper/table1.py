@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import TableRow, invert, table1_exponents
-from stemtheory.claims.base import SCALED, Claim, Comparison, Mutant, wrong
+from stemtheory.claims.base import Claim, Comparison, Mutant
+from stemtheory.claims.evidence.size_scenes import SizeScene
 from stemtheory.claims.exponents import (
     EXACT,
     Exponent,
@@ -28,9 +29,11 @@ from stemtheory.claims.exponents import (
     nus,
     solve,
 )
+from stemtheory.claims.language import Expr, Q, chain, equal, letters
+from stemtheory.claims.language.letters import I, accuracy, b, maximum, sqrt
 from stemtheory.claims.paper import fedavg_rates
 from stemtheory.claims.paper.stem import rates as stem_rates
-from stemtheory.runtime import Floats
+from stemtheory.claims.stating import sized
 
 EPSILON = 1e-3  # Figure 1's accuracy
 Rows = dict[str, TableRow]
@@ -84,31 +87,20 @@ def rows(names: tuple[str, ...], change: Callable[[TableRow], TableRow] = lambda
 COLUMNS = ("samples", "rounds", "b", "I")
 
 
-def surface(bI: Floats) -> tuple[Floats, Floats]:
-    """Return (rounds, samples) of Figure 1: max{1/eps, 1/(bI eps^{3/2})}, max{bI/eps, ...}."""
-    fast, slow = 1 / EPSILON, EPSILON**-1.5
-    return np.maximum(fast, slow / bI), np.maximum(bI * fast, slow)
-
-
-def figure(sizes: tuple[tuple[float, int], ...], edge: float = 0.5) -> Comparison:
-    """FG1: the surface is the theorem's up to constants, and bI = eps^{-1/2} is its edge.
-
-    Noise-free the explicit bound is 32 I/T + 2/(bT)^{2/3}. It needs at least the rounds of either
-    term alone, and at most those of both at eps/2. Up to the edge samples are least, beyond it
-    rounds are.
-    """
-    bI = np.array([b * I for b, I in sizes])
+def inverted(sizes: tuple[tuple[float, int], ...]) -> SizeScene:
+    """Return the sizes with the T that the explicit bound needs without noise."""
     quiet: dict[str, Any] = {"L": 1.0, "sigma": 0.0, "zeta": 0.0, "gap": 1.0}
-    runs = (invert("stem-theorem", EPSILON, K=1, b=b, I=I, **quiet) for b, I in sizes)
-    found = np.array([float(run.rounds) for run in runs])
-    rounds, samples = surface(bI)
-    fast, slow = 1 / EPSILON, EPSILON**-1.5 / bI
-    least = np.maximum(32 * fast, 2**1.5 * slow)
-    most = np.maximum(64 * fast, 4**1.5 * slow) + 1  # whole rounds
-    inside = bI <= EPSILON**-edge * (1 + 1e-12)
-    left = np.concatenate([least, found, samples[inside], rounds[~inside]])
-    fewest, lowest = np.full(inside.sum(), EPSILON**-1.5), np.full((~inside).sum(), fast)
-    return Comparison(left, np.concatenate([found, most, fewest, lowest]))
+    runs = [invert("stem-theorem", EPSILON, K=1, b=b, I=I, **quiet) for b, I in sizes]
+    rounds = np.array([float(run.rounds) for run in runs])
+    b_, I_ = np.array(sizes, dtype=float).T
+    columns = {"b": b_, "I": I_, "T": rounds * I_, "t": rounds * I_}
+    one = np.ones_like(rounds)
+    return SizeScene({**columns, "K": one, "accuracy": EPSILON * one})
+
+
+def surface(fast: Any, slow: Any) -> Expr:
+    """The rounds of Figure 1, with a constant of either branch."""
+    return maximum(fast / accuracy, slow / (b * I * accuracy ** Q("3/2")))
 
 
 def sizes(level: str) -> tuple[tuple[tuple[float, int], ...], ...]:
@@ -165,15 +157,15 @@ CLAIMS = (
         formula=r"FedAvg, SCAFFOLD, FedPD/FedProx, MIME/FedGLOMO",
         reason="Quoted from other papers, under other assumptions.",
     ),
-    Claim(
-        id="FG1",
-        label="Fig: FedAvgvsSAMVR",
-        kind="arithmetic",
-        statement="Figure 1: the surface of rounds over (b, I), with edge bI = eps^{-1/2} = 31.6.",
-        formula=r"T/I = \max\{\epsilon^{-1}, (bI)^{-1}\epsilon^{-3/2}\},\ bI = \epsilon^{-1/2}",
-        compare=figure,
+    sized(
+        "FG1",
+        "Fig: FedAvgvsSAMVR",
+        "Figure 1: the surface of rounds over (b, I), with edge bI = eps^{-1/2} = 31.6.",
+        # 32 I/T + 2/(bT)^{2/3} needs the rounds of either term, at most those of both at eps/2
+        chain(surface(32, 2 ** Q("3/2")), letters.T / I, surface(64, 4 ** Q("3/2")) + 1)
+        & equal(surface(1, 1), maximum(1, 1 / (b * I * sqrt(accuracy))) / accuracy),
         cases=sizes,
-        mutants=(SCALED, wrong("edge bI = eps^{-2/3}", edge=2 / 3)),
+        opened=inverted,
         reason="The caption's sentence about the surface is cut off ('but a .').",
     ),
     Claim(

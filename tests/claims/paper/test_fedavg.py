@@ -18,7 +18,7 @@ from stemtheory.claims.evidence.fedavg_path import FedAvgPath, kept, record_feda
 from stemtheory.claims.judge import critical
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.fedavg import fedavg_case, noisy_cases, run_cases
-from stemtheory.claims.paper.fedavg_rates import at_accuracy, speed_up_beyond, upper_beyond
+from stemtheory.claims.paper.fedavg_rates import at_accuracy, many_workers, speed_up_beyond
 from stemtheory.runtime import Verdict
 from stemtheory.simulator.stepwise import gaussian_draw
 
@@ -150,5 +150,8 @@ def test_beyond_t_to_the_third_workers() -> None:
     sides = speed_up_beyond(Fraction(1, 2))
     assert sides.left == pytest.approx([-0.5, -1.0], abs=1e-3)
     assert sides.right == pytest.approx([-0.25, 0.0])
-    upper = upper_beyond(Fraction(1, 2))
+    compare = claims()["F5-K3-O"].compare
+    assert compare is not None
+    upper = compare(many_workers("quick")[2])
+    assert len(upper.left) == 21
     assert np.all(upper.left <= upper.right * (1 + 1e-12))

@@ -125,7 +125,7 @@ intermediate = AVERAGE <= 2 / (eta[T] * T) * (
     + c**2 * zeta**2 / (32 * L**2) * (I - 1) / I * sum_t(t, 1, T, eta[t] ** 3)
 )
 slow = (b * K * T) ** Q("2/3")
-fading = (256**2 * I / T + 64**2 / slow) * log(T + 1)
+fading = (Q("256") ** 2 * I / T + Q("64") ** 2 / slow) * log(T + 1)
 theorem = AVERAGE <= (
     (32 * L * I / T + 2 * L / slow) * gap
     + (8 * b * I**2 / (B * T) + b * I / (2 * slow * B)) * sigma**2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ from stemtheory.claims.checking import check
 from stemtheory.claims.evidence.measured import measure
 from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import setting_of, square
+from stemtheory.claims.evidence.size_scenes import SizeScene, scene_of_sizes
 from stemtheory.claims.exponents import Monomial, exact, fitted, in_terms, letter, solve
+from stemtheory.claims.language import letters
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.special_cases import as_printed, momentumless, shifted
-from stemtheory.claims.paper.stem.constants import grad_norm_sum1, settings, sum_of_cubes
+from stemtheory.claims.paper.stem.constants import settings
 from stemtheory.claims.paper.stem.theorem import (
     BENIGN,
     BOTH,
@@ -100,18 +103,45 @@ def test_the_panel_of_settings_has_both_phases() -> None:
 
 def test_sum_of_cubes_is_the_sum() -> None:
     s = Setting(20_000, 1, 1.0, 1, 2.0, 1.0, 1.0, 1.0)
-    eta = Theorem(2.0, 1, 1.0, 1).eta(np.arange(1, 20_001))
-    assert sum_of_cubes(s) == pytest.approx(float((eta**3).sum()), rel=1e-12)
+    eta = Theorem(2.0, 1, 1.0, 1).eta(np.arange(20_002))
+    scene, l = scene_of_sizes((s,)), letters.l
+    for first, last, shift in ((1, 0, 0), (0, 0, 0), (2, 1, 0), (1, 0, -1)):
+        node = letters.sum_t(l, first, letters.T + last, letters.eta[l + shift] ** 3)
+        wanted = (eta[first + shift : 20_001 + last + shift] ** 3).sum()
+        assert scene.evaluation.value(node, scene.times).item() == pytest.approx(wanted, rel=1e-12)
+    unknown = letters.sum_t(l, 1, letters.T, letters.eta[l] ** 2)
+    assert np.isnan(scene.evaluation.value(unknown, scene.times)).all()
 
 
-def test_printed_constants_by_hand() -> None:
-    """In the constant phase 1/(eta_T T) = 16LI/T, so the noise term is 16 * 128^2/4 I/T log."""
-    s = Setting(4_000, 4, 2.0, 5, 3.0, 1.0, 1.0, 1.0)
-    log = math.log(4_001)
-    assert grad_norm_sum1(s)["variance"] == pytest.approx(256**2 * 5 / 4_000 * log)
-    assert grad_norm_sum1(s)["heterogeneity"] == pytest.approx(256**2 * 4 / 4_000 * log)
-    assert grad_norm_sum1(s)["initial_batch"] == pytest.approx(8 * 5 / 4_000)
-    assert grad_norm_sum1(s)["gap"] == pytest.approx(32 * 3 * 5 / 4_000)
+def ends(name: str) -> tuple[Any, Any]:
+    """The first and the last side of a claim's chain, over the quick panel of settings."""
+    scene, line = scene_of_sizes(settings("quick")[0]), claims()[name].line
+    assert line is not None
+    sides = (line.steps[0].left, line.steps[-1].right)
+    left, right = (np.ravel(scene.evaluation.value(side, scene.times)) for side in sides)
+    return left, right
+
+
+def test_what_the_lines_begin_and_end_with_are_the_terms_of_the_bounds() -> None:
+    panel = settings("quick")[0]
+    before, theorem = (
+        [BOUNDS[name].terms(s) for s in panel] for name in ("stem-intermediate", "stem-theorem")
+    )
+    log = np.array([math.log1p(s.T) for s in panel])
+    gap, variance = np.array([(s.gap, s.sigma**2) for s in panel]).T
+    summed = [sum(terms.values()) for terms in before]
+    np.testing.assert_allclose(ends("M7d")[0], summed, rtol=1e-9)
+    for name, term, factor in (
+        ("M7e", "gap", 2 * gap),
+        ("M7f", "initial_batch", 1.0),
+        ("M7g", "variance", log),
+    ):
+        stated = [terms[term] for terms in theorem]
+        np.testing.assert_allclose(ends(name)[1] * factor, stated, rtol=1e-9)
+        assert np.all(ends(name)[0] <= ends(name)[1] * (1 + 1e-9))
+    far = [terms["heterogeneity"] for terms in theorem]
+    shares = np.array([s.zeta**2 * (s.I - 1) / s.I for s in panel])
+    np.testing.assert_allclose(ends("M7g")[1] * log * shares / variance, far, rtol=1e-9)
 
 
 def bound(name: str, case: Case) -> float:
@@ -180,12 +210,25 @@ def test_figure_one() -> None:
     """At eps = 1e-3 both branches meet at bI = 31.6: 1000 rounds and 31623 samples."""
     edge = EPSILON**-0.5
     assert edge == pytest.approx(31.6, abs=0.05)
-    rounds, samples = surface(np.array([1.0, edge, 1000.0]))
+    bI = np.array([1.0, edge, 1000.0])
+    scene = SizeScene({"b": bI, "I": 1.0, "T": bI, "t": bI, "accuracy": np.full(3, EPSILON)})
+    rounds = np.ravel(scene.evaluation.value(surface(1, 1), scene.times))
     assert rounds == pytest.approx([31_623, 1_000, 1_000], rel=1e-4)
-    assert samples == pytest.approx([31_623, 31_623, 1e6], rel=1e-4)
+    assert rounds * bI == pytest.approx([31_623, 31_623, 1e6], rel=1e-4)
 
 
 def test_table_one_at_the_ends() -> None:
     ends = printed(Fraction(0))["STEM"], printed(Fraction(1))["STEM"]
     assert (ends[0].b, ends[0].I) == (Fraction(-1, 2), 0)
     assert (ends[1].b, ends[1].I) == (0, Fraction(-1, 2))
+
+
+@pytest.mark.parametrize(("name", "claim"), [("stem-theorem", "M7"), ("stem-intermediate", "M7b")])
+def test_lines_and_bounds_are_one_formula(name: str, claim: str) -> None:
+    """The bounds are written a second time in ``stemtheory.bounds``, for runs of any length."""
+    panel = settings("quick")[0][::7]
+    scene = scene_of_sizes(panel)
+    line = claims()[claim].line
+    assert line is not None
+    found = np.ravel(scene.evaluation.value(line.steps[0].right, scene.times))
+    assert found == pytest.approx([BOUNDS[name].value(s) for s in panel], rel=1e-9)
