@@ -50,6 +50,7 @@ reproduce: $(RUN) ## check every claim, draw every figure, write the quick repor
 
 docs: $(STAMPS)/docs ## build the documentation; open build/docs/index.html
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m sphinx -q -W --keep-going docs build/docs $(ARGS)
+	$(PY) -m docs.build.links build/docs
 
 lint: $(STAMPS)/dev ## ruff: rules and format; import-linter: who may import whom
 	$(PY) -m ruff check .

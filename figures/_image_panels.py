@@ -10,12 +10,14 @@ Paper: sec: Experiments.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from stemtheory.figures._image_table import (
@@ -31,7 +33,7 @@ from stemtheory.figures._image_table import (
 from stemtheory.figures._images import PAPER_ROW, ROWS, SEED, TUNED_ROW, compare, lacks
 from stemtheory.images import SeedMean, percent, points
 from stemtheory.images.over_seeds import over_seeds
-from stemtheory.report import Figure, FigureTable, Panel, Progress, palette
+from stemtheory.report import Figure, FigureTable, Panel, Progress, large, palette
 
 LOOKS = {
     STEM: palette.LOOKS["stem"].style(),
@@ -39,6 +41,7 @@ LOOKS = {
     SCAFFOLD: palette.LOOKS["scaffold"].style(),
     BORROWED: palette.LOOKS["fedavg"].style(markerfacecolor="white"),
 }
+SHORT = {PAPER_ROW: "Paper's steps", TUNED_ROW: "Tuned steps"}
 DASH = ("-", (0, (5, 2)))  # first and second I
 DOTS = (0, (1, 1))  # FedAvg on STEM's schedule, at the first I
 ORIGINAL = {
@@ -54,14 +57,13 @@ def draw(data: FigureTable, figure: Canvas) -> None:
     first = "samples" if data.facts["figure"] == 5 else "rounds"
     what = ((first, "loss"), ("samples", "accuracy"), ("gradients", "accuracy"))
     grid = figure.subplots(2, 3)
+    local = data.facts["case"].local
     for r, row in enumerate(ROWS):
         own = data.where(row=row)
         for c, (x, y) in enumerate(what):
             letter = "abcdef"[3 * r + c]
-            said = row[0].upper() + row[1:] if c == 0 else f"{y.capitalize()} over {x}"
-            title = f"{letter}  {said}"
-            _panel(own, grid[r, c], x, y, title)
-        _legend(own, grid[r, 2])
+            _panel(own, grid[r, c], x, y, f"{letter}  {SHORT[row]}: {y}")
+    figure.legend(handles=list(_keys(local)), loc="outside lower center", ncols=6)
 
 
 def _panel(data: FigureTable, ax: Axes, x: str, y: str, title: str) -> None:
@@ -78,7 +80,7 @@ def _panel(data: FigureTable, ax: Axes, x: str, y: str, title: str) -> None:
         ax.yaxis.set_minor_formatter(lambda v, _: f"{v:g}" if f"{v:e}"[0] in shown else "")
     else:
         ax.set_ylim(*_limits(data))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.xaxis.set_major_formatter(lambda value, _: large(value))
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
 
 
@@ -119,36 +121,14 @@ def _highest_loss(data: FigureTable) -> float | None:
     return 1.1 * max(finite) if finite else None
 
 
-def _legend(data: FigureTable, ax: Axes) -> None:
-    """Put the step sizes into the legend: they decide."""
-    local = data.facts["case"].local
+def _keys(local: tuple[int, ...]) -> Iterator[Line2D]:
+    """Yield what the legend shows: the algorithms, and I where there are two."""
     for name in NAMES:
-        steps = data.where(algorithm=name).distinct("steps")
-        text = f"{name}: {' | '.join(map(_symbols, steps))}"
-        style: dict[str, Any] = {**LOOKS[name], "markersize": 4}
-        if name == BORROWED:  # its steps are STEM's
-            text, style = name, {**style, "linestyle": DOTS, "linewidth": 1.2}
-        ax.plot([], [], label=text, **style)
-    if len(local) > 1:
-        for dash, I in zip(DASH, local, strict=True):
-            ax.plot([], [], color="0.4", linestyle=dash, linewidth=1.2, label=f"$I$ = {I}")
-    ax.legend(loc="lower right", fontsize=7)
-
-
-def _symbols(steps: str) -> str:
-    return (
-        steps.replace("kappa", "$\\bar{\\kappa}$")
-        .replace("cbar", "$\\bar{c}$")
-        .replace("step", "$\\eta$")
-    )
-
-
-LENGTH = {
-    "quick": "Quick mode: a small stand-in, some seconds.",
-    "default": "Default mode: packaged data, smaller than the paper's; about two minutes on two"
-    " cores.",
-    "full": "Full mode: the paper's size; hours, and resumable.",
-}
+        own: dict[str, Any] = {"linestyle": DOTS, "linewidth": 1.2} if name == BORROWED else {}
+        yield Line2D([], [], label=name, **{**LOOKS[name], "markersize": 4, **own})
+    dashes: tuple[Any, ...] = DASH
+    for dash, I in zip(dashes, local if len(local) > 1 else (), strict=False):
+        yield Line2D([], [], color="0.4", linestyle=dash, linewidth=1.2, label=f"$I$ = {I}")
 
 
 LENGTH = {
@@ -236,7 +216,7 @@ def _reached(data: FigureTable) -> str:
         each = []
         for name in NAMES:
             found = [ends(data, row, name, I)["samples_to_target"] for I in case.local]
-            shown = [f"{n:,.0f}" if math.isfinite(n) else "not reached" for n in found]
+            shown = [large(n) if math.isfinite(n) else "not reached" for n in found]
             each.append(f"{name} {' against '.join(shown)}")
         told.append(f"with {row} {'; '.join(each)}")
     return (

@@ -25,7 +25,7 @@ COLUMNS = (
     *(Quantity(name) for name in ("row", "algorithm", "steps", "I")),
     Quantity("rounds", "communication rounds"),
     Quantity("samples", "samples per worker"),
-    Quantity("gradients", "gradient evaluations per worker"),
+    Quantity("gradients", "gradients per worker"),
     Quantity("accuracy", "test accuracy", ("accuracy_low", "accuracy_high")),
     Quantity("accuracy_error"),
     Quantity("loss", "training loss", ("loss_low", "loss_high")),

@@ -33,7 +33,7 @@ from stemtheory.figures._exact import (
     sgd_costs,
 )
 from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
-from stemtheory.simulator import last_crossing, simulate
+from stemtheory.simulator import simulate
 
 K = 4
 SEED = 0
@@ -125,10 +125,9 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "fedavg": ("FedAvg", *palette.LOOKS["fedavg"][:2]),
     "sgd": ("minibatch SGD", palette.LOOKS["minibatch-sgd"].colour, ""),
 }
-# where the slopes stand in each panel, in points from the curve at epsilon = 1e-7
-SLOPES = {
-    "samples": {"stem": ("-3/2", "STEM", (18, -18)), "fedavg": ("-2", "FedAvg, SGD", (-36, 44))},
-    "rounds": {"stem": ("-1", "STEM, SGD", (8, -20)), "fedavg": ("-3/2", "FedAvg", (6, -22))},
+SLOPES = {  # the powers of epsilon
+    "samples": {"stem": "-3/2", "fedavg": "-2", "sgd": "-2"},
+    "rounds": {"stem": "-1", "fedavg": "-3/2", "sgd": "-1"},
 }
 
 
@@ -139,7 +138,8 @@ def draw(data: FigureTable, figure: Canvas) -> None:
     _draw_costs(data, right, "rounds", title="b  Rounds to $\\epsilon$")
     left.set_ylim(1e1, 1e18)
     right.set_ylim(1e1, 1e14)
-    left.legend(loc="upper left")
+    for ax in (left, right):
+        ax.legend(loc="upper left")
 
 
 def _draw_costs(data: FigureTable, ax: Axes, of: str, title: str) -> None:
@@ -147,33 +147,21 @@ def _draw_costs(data: FigureTable, ax: Axes, of: str, title: str) -> None:
     for (name, nu), rows in data.where(kind="exact").groups("algorithm", "nu"):
         label, colour, _ = STYLES[name]
         line = "--" if name == "sgd" else "-"
-        panel.line(rows, color=colour, ls=line, label=None if nu else f"{label}, exact")
+        said = f"{label}: $\\epsilon^{{{SLOPES[of][name]}}}$"
+        panel.line(rows, color=colour, ls=line, label=None if nu else said)
     for (name,), rows in data.where(kind="bound", nu=0.0).groups("algorithm"):
         panel.line(rows, color=STYLES[name][1], linestyle=":", linewidth=1.3)
     for (name, nu), rows in data.where(kind="simulated").groups("algorithm", "nu"):
         _, colour, marker = STYLES[name]
         panel.marks(rows, marker=marker, color=colour, mfc="white" if nu else colour)
-    panel.key("bound, inverted", ":", linewidth=1.3)
-    panel.key("simulated, $\\nu$ = 0", "o")
-    panel.key("simulated, $\\nu$ = 1", "o", markerfacecolor="white")
-    for name, (power, label, offset) in SLOPES[of].items():
-        exact = data.where(kind="exact", algorithm=name, nu=0.0)
-        at = 1e-7, float(last_crossing(exact[of], exact["epsilon"], 1e-7))
-        look: dict[str, Any] = {"ha": "center", "va": "center", "color": STYLES[name][1]}
-        panel.note(f"{label}: $\\epsilon^{{{power}}}$", at, offset, **look)
+    if of == "samples":
+        panel.key("bound, inverted", ":", linewidth=1.3)
+        panel.key("simulated, $\\nu$ = 0", "o")
+        panel.key("simulated, $\\nu$ = 1", "o", markerfacecolor="white")
     for row in data.where(kind=f"equal {of}").records():
-        _mark_crossing(panel, row["epsilon"], row[of])
-
-
-def _mark_crossing(panel: Panel, epsilon: float, cost: float) -> None:
-    panel.ax.plot(epsilon, cost, "D", color="black", markersize=5, zorder=4)
-    panel.note(
-        f"STEM takes fewer\nbelow $\\epsilon$ = {power_of_ten(epsilon)}",
-        (epsilon, cost),
-        (34, -26),
-        fontsize=8,
-        arrowprops={"arrowstyle": "-", "linewidth": 0.8, "color": "0.3"},
-    )
+        said = f"equal at $\\epsilon$ = {power_of_ten(row['epsilon'])}"
+        look: dict[str, Any] = {"color": "black", "linestyle": "none", "zorder": 4}
+        ax.plot(row["epsilon"], row[of], "D", markersize=5, label=said, **look)
 
 
 def power_of_ten(value: float) -> str:

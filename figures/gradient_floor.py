@@ -63,9 +63,9 @@ CURVES = (
 )
 MIXED = FloorSetting("", b=4, I=32, classes=5)
 BASES = (  # what panel a compares: little drift, some, much
-    ("STEM: $b$ = 1, $I$ = 1, 10 classes", FloorSetting("stem")),
-    ("STEM: $b$ = 4, $I$ = 8, 10 classes", FloorSetting("stem", b=4, I=8)),
-    ("STEM: $b$ = 4, $I$ = 32, 5 classes", MIXED),
+    ("a: $b$, $I$ = 1, 10 classes", FloorSetting("stem")),
+    ("a: $b$ = 4, $I$ = 8, 10 classes", FloorSetting("stem", b=4, I=8)),
+    ("a: $b$ = 4, $I$ = 32, 5 classes", MIXED),
 )
 
 
@@ -172,8 +172,10 @@ def draw(data: FigureTable, figure: Canvas) -> None:
         _draw_panel(data, letter, shown, ax)
     for ax in grid[:, 1:].flat:
         ax.set_ylabel("")  # as in the first column
-    grid.flat[0].legend(loc="best", fontsize=7)
-    grid.flat[1].legend(loc="best", fontsize=7)
+    handles, labels = (
+        [one for ax in grid.flat[:2] for one in ax.get_legend_handles_labels()[i]] for i in (0, 1)
+    )
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
 
 
 def _draw_panel(data: FigureTable, letter: str, shown: FloorPanel, ax: Axes) -> None:
@@ -190,9 +192,6 @@ def _draw_panel(data: FigureTable, letter: str, shown: FloorPanel, ax: Axes) -> 
                 if math.isfinite(level):
                     colour = _style(algorithm, shade=i)["color"]
                     ax.axhline(level, color=colour, linestyle=dash, linewidth=1.1)
-        for algorithm, name in (("fedavg", "FedAvg"), ("scaffold", "SCAFFOLD")):
-            colour = palette.LOOKS[algorithm].colour
-            panel.key(f"{name}, line by line", color=colour, linewidth=1.1)
     else:
         for c in CURVES:
             # twice the samples stand where the others' b is
@@ -219,7 +218,7 @@ def _style(algorithm: str, shade: int | None = None, **more: Any) -> dict[str, A
 def _fixed(panel: FloorPanel) -> str:
     """Return what is held in a panel."""
     if panel.field == "a":
-        return f"$\\eta$ = {ETA:g}; levels: FedAvg, SCAFFOLD"
+        return f"$\\eta$ = {ETA:g}, three settings"
     base = panel.base
     held = {"eta": f"$\\eta$ = {base.eta:g}", "b": f"$b$ = {base.b}", "I": f"$I$ = {base.I}"}
     held["classes"] = f"{base.classes} classes"

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.figures._tradeoff import BATCH, CELL, SEED, K, MeasuredGrid, measured
-from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, large, palette
 from stemtheory.simulator import interval
 
 NUS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -199,7 +199,7 @@ def _draw_rounds(data: FigureTable, ax: Axes) -> None:
         rows = data.where(kind="measured", algorithm=name)
         panel.marks(rows, marker=curve.marker, color=colour, label=f"{name}, measured")
     panel.key("formula, constants 1", "--", linewidth=1.2)
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.yaxis.set_major_formatter(lambda value, _: large(value))
     ax.set(ylim=(0.4 / epsilon, 5 * epsilon**-1.5))
     ax.legend(loc="upper right")
 

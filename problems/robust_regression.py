@@ -10,6 +10,7 @@ The constants are those of ``row_constants``, as bounds:
 
     L <= max_k sqrt(lmax(mean |a_i|^2 a_i a_i')) + 2 alpha
     sigma <= delta max_k sqrt(mean |a_i|^2)
+    zeta <= delta max_{k != l} (r_k + r_l), r_k = min(mean |a_i|, sqrt(lmax(mean a_i a_i')))
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from stemtheory import bounds, moments
 from stemtheory._version import __version__
 from stemtheory.algorithms import load_algorithm
 from stemtheory.bounds.advise import advise
-from stemtheory.claims import check_algorithm, check_problem, explain, verify
+from stemtheory.claims import check_algorithm, check_problem, estimate_constants, explain, verify
 from stemtheory.experiment import SweepResult, run_sweep
 from stemtheory.oracles import load_problem
 from stemtheory.runtime import UsageError
@@ -27,6 +27,7 @@ __all__ = [
     "bounds",
     "check_algorithm",
     "check_problem",
+    "estimate_constants",
     "explain",
     "load_algorithm",
     "load_problem",

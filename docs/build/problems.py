@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from docs.build.templates import filled
-from stemtheory.oracles import EXACTNESS, Problem, load_problem, names, problem_entry
+from stemtheory.oracles import EXACTNESS, Problem, RowLoss, load_problem, names, problem_entry
 from stemtheory.runtime import Floats
 
 REACH = 5  # the pictures show -5 <= x <= 5
@@ -35,7 +35,13 @@ STEP = 1e-4
 def pages() -> dict[str, str]:
     """Return every generated file: path below the docs folder to text."""
     found = names("problems")
-    page = filled("problems.template.md", {"problems": [described(name) for name in found]})
+    rows = [name for name in names("problems", data=True) if name not in found]
+    of_rows = [e for e in map(problem_entry, rows) if isinstance(e, RowLoss)]
+    filling = {
+        "problems": [described(name) for name in found],
+        "of_rows": [entry_described(entry.name, entry) for entry in of_rows],
+    }
+    page = filled("problems.template.md", filling)
     pictures = {f"img/problems/{name}.svg": picture(name) for name in found}
     return {"problems.md": page, **pictures}
 
@@ -48,14 +54,18 @@ def stale_pictures(folder: Path) -> list[Path]:
 
 def described(name: str) -> dict[str, Any]:
     """Return what the page says of one problem."""
-    entry, problem = problem_entry(name), load_problem(name)
+    problem = load_problem(name)
+    found = entry_described(name, problem_entry(name))
+    return {**found, "nonconvex": problem.nonconvex, "constants": constants(problem)}
+
+
+def entry_described(name: str, entry: Any) -> dict[str, Any]:
+    """Return what the page says of a problem whose data are not there: no number of it."""
     module = importlib.import_module(f"stemtheory.problems.{name}")
     return {
         "name": name,
         "entry": entry,
-        "nonconvex": problem.nonconvex,
         "dials": [f"`{dial}`{_default(value)}" for dial, value in entry.own_dials.items()],
-        "constants": constants(problem),
         "derivation": inspect.cleandoc(module.__doc__ or ""),
     }
 

@@ -26,7 +26,7 @@ from stemtheory.algorithms.base import (
     mean_over_workers,
     spread,
 )
-from stemtheory.algorithms.costs import Costs, Counts, Minibatches, full_pass
+from stemtheory.algorithms.costs import Costs, Counts, Minibatches, active, full_pass
 from stemtheory.algorithms.entry import (
     Entry,
     Facts,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 from stemtheory.algorithms import ALGORITHMS, Counts
@@ -202,7 +202,7 @@ def invert(
     else:
         meets = _condition(formula, lambda value: value <= epsilon)
         T, point = _along(formula, start, check_nu(nu), meets)
-        setting = formula.settle(replace(start, T=T, b=point.b, I=point.I))
+        setting = formula.settle(start.at(T=T, b=point.b, I=point.I))
         clipped = point.clipped
     bound = evaluate(name, setting, grad_sq=grad_sq)
     samples = samples_per_worker(formula.algorithm, setting)
@@ -221,8 +221,8 @@ def promised(name: str, epsilon: float, start: Setting) -> Setting:
     """
     formula = BOUNDS[name]
     meets = _condition(formula, lambda value: value <= epsilon)
-    T = first_fixed(lambda T: meets(replace(start, T=T)), *_phase(formula, start))
-    return formula.settle(replace(start, T=T))
+    T = first_fixed(lambda T: meets(start.at(T=T)), *_phase(formula, start))
+    return formula.settle(start.at(T=T))
 
 
 def bound_curve(name: str, T: float, K: int, nu: float, L: float) -> Curve:
@@ -285,7 +285,7 @@ def _along(
         return formula.adjust(formula.trade_off.point(T, K, nu), T, K, L)
 
     T = first_on_curve(
-        lambda T, at: meets(replace(start, T=T, b=at.b, I=at.I)),
+        lambda T, at: meets(start.at(T=T, b=at.b, I=at.I)),
         point,
         lambda I: formula.trade_off.longest(I, K, nu),
     )
@@ -297,6 +297,6 @@ def _vacuous_below(formula: BoundFormula, settled: Setting, reference: float) ->
         return None
     meets = _condition(formula, lambda value: value < reference)
     try:
-        return first_fixed(lambda T: meets(replace(settled, T=T)), *_phase(formula, settled))
+        return first_fixed(lambda T: meets(settled.at(T=T)), *_phase(formula, settled))
     except UsageError:
         return None

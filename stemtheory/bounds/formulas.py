@@ -46,6 +46,15 @@ class Setting:
             if not isinstance(getattr(self, name), int | float):  # a text, a number of NumPy
                 object.__setattr__(self, name, number)
 
+    def at(self, **numbers: float) -> Setting:
+        """Return this setting with numbers that a formula or a search computed: not checked again.
+
+        A search asks for about a hundred lengths of run, and a check takes as long as the bound.
+        """
+        other = object.__new__(Setting)
+        other.__dict__.update(self.__dict__, **numbers)
+        return other
+
     @property
     def initial_batch(self) -> float:
         """B, or b I where it was not given."""

@@ -103,7 +103,7 @@ def _gallop(meets: Callable[[int], bool], first: int, last: int) -> int | None:
     while not meets(S):
         if S >= last:
             return None
-        low, S, stride = S + 1, min(S + stride, last), 2 * stride
+        low, S, stride = S + 1, min(S + stride, last), 16 * stride
     return _first(meets, low, S)
 
 

@@ -9,7 +9,6 @@ Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum).
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from stemtheory.bounds.constants import (
     EXPLICIT_SIGMA,
@@ -128,7 +127,7 @@ def _log_free_point(point: Curve, T: float, K: int, _L: float) -> Curve:
 
 def _log_free_settle(s: Setting) -> Setting:
     """The corollary chooses m = ceil(I/20000); a larger sync batch is allowed."""
-    return replace(s, sync_batch=max(s.sync_batch, -(-s.I // REPAIRED["a"].longest)))
+    return s.at(sync_batch=max(s.sync_batch, -(-s.I // REPAIRED["a"].longest)))
 
 
 STEM_BOUNDS = (

@@ -27,6 +27,7 @@ from stemtheory.runtime import (
     UsageError,
     Verdict,
     file_path,
+    kept,
     one_blas_thread,
     real,
     truth,
@@ -288,10 +289,12 @@ def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
 def _read(file: FilePath) -> Mapping[str, Any]:
     """Return what a case file holds: names, and under ``case`` names again."""
     try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
+        stored = json.loads(file.read_text(encoding="utf-8"), parse_float=kept)
         if isinstance(stored, dict) and isinstance(stored.get("case", {}), dict):
             return stored
         raise ValueError("it holds no case")
+    except UsageError as error:
+        raise UsageError(f"{file} holds a number that is none: {error}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise _no_case_file(file, error) from error
 

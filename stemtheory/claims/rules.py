@@ -61,7 +61,7 @@ def try_rules(claim: Claim, honest: Mapping[str, Cells]) -> Tally:
         sound = {cell.where for cell, _ in cells if cell.n} - {
             cell.where for cell, _ in cells if cell.verdict == Verdict.VIOLATED
         }
-        for subject in dict.fromkeys(subject for cell, subject in cells if cell.n):
+        for subject in {id(subject): subject for cell, subject in cells if cell.n}.values():
             if not alive:
                 break
             _put(claim, opened(claim, subject), sound, alive)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from stemtheory.algorithms import share
 from stemtheory.cli import console, units
 from stemtheory.cli import options as o
 from stemtheory.cli.examples import example
@@ -18,7 +19,8 @@ from stemtheory.runtime import UsageError, real, whole
 _PROBLEM = "also run every offer on it: a name, or package.module:NAME of your own"
 ProblemName = Annotated[str | None, o.option(None, "--problem NAME", _PROBLEM)]
 Gap = Annotated[str | None, o.option(None, "--gap NUM", "f(x1) - f*", "1, or the problem's own")]
-Replicates = Annotated[str | None, o.option(None, "--replicates INT", "runs of an offer", "16")]
+_RUNS = ("runs of an offer", "16, 8 or 4, so that all take half a minute")
+Replicates = Annotated[str | None, o.option(None, "--replicates INT", *_RUNS)]
 _EPSILON = "bound on E||grad f(xbar_a)||^2 to reach"
 Epsilon = Annotated[str, o.option(None, "--epsilon NUM", _EPSILON)]
 _SAMPLE = "cost of one sample at one worker"
@@ -31,10 +33,12 @@ _TIME = "of one sample at one worker, such as 20ms"
 ModelSize = Annotated[str | None, o.option(None, "--model-size SIZE", _MODEL)]
 Bandwidth = Annotated[str | None, o.option(None, "--bandwidth RATE", _BANDWIDTH)]
 SampleTime = Annotated[str | None, o.option(None, "--sample-time TIME", _TIME)]
+_SHARE = "share of the workers that a round takes, above 0 and at most 1"
+Participation = Annotated[str | None, o.option(None, "--participation NUM", _SHARE, "1")]
 # What the bounds depend on, where nothing is run.
 _OF_BOUNDS = (
     *("epsilon", "K", "L", "sigma", "zeta", "gap", "sample_cost", "round_cost"),
-    *("model_size", "bandwidth", "sample_time"),
+    *("model_size", "bandwidth", "sample_time", "participation"),
     *("plot", "json"),
 )
 FARTHEST = 1e15
@@ -68,6 +72,7 @@ def advise(
     model_size: ModelSize = None,
     bandwidth: Bandwidth = None,
     sample_time: SampleTime = None,
+    participation: Participation = None,
     plot: o.PlotFile = None,
     json: o.Json = False,
 ) -> int:
@@ -81,6 +86,7 @@ def advise(
 
     files = targets(None, plot)
     constants = o.given(L=L, sigma=sigma, zeta=zeta)
+    _refuse_a_plot_of_no_stem(files, participation)
     link = link_of(model_size, bandwidth, sample_time)
     costs: dict[str, Any] = o.given(sample_cost=sample_cost, round_cost=round_cost)
     if link is not None:
@@ -90,6 +96,7 @@ def advise(
                 " leave one out."
             )
         costs = {"sample_cost": link.sample_time, "round_cost": link.vector_time}
+    costs |= o.given(participation=participation)
     dials = o.given(noise=noise, heterogeneity=heterogeneity)
     if problem is None:
         why = "it is about a problem to run on: give --problem as well"
@@ -142,6 +149,14 @@ def link_of(model_size: str | None, bandwidth: str | None, sample_time: str | No
     return Link(size, size / rate, units.seconds("sample-time", str(sample_time)))
 
 
+def _refuse_a_plot_of_no_stem(files: object, participation: str | None) -> None:
+    if files and participation is not None and share("participation", participation) < 1:
+        raise UsageError(
+            f"--plot draws what STEM costs, which takes every worker, and participation is"
+            f" {participation}: leave one of them out."
+        )
+
+
 def _refuse_the_far(**numbers: object) -> None:
     """Refuse numbers so far from 1 that the search over b and I would take minutes."""
     for name, value in numbers.items():
@@ -174,31 +189,39 @@ def show(d: Mapping[str, Any]) -> None:
         if choice["constant_until"] is not None:
             steps += f" until step {choice['constant_until']}, then decaying as in the theorem"
         first = "" if choice["B"] is None else f", first batch B = {choice['B']}"
+        said = "proved by" if choice["proved"] else "not proved, but as in"
         console.line(
             f"choice: {choice['algorithm']}, b = {choice['b']}, I = {choice['I']}, T ="
-            f" {choice['T']}; {steps}{first}; proved by {choice['bound']}"
+            f" {choice['T']}; {steps}{first}; {said} {choice['bound']}"
         )
         rows = [("choice", choice), *(("instead", other) for other in d["alternatives"])]
         rows += [(other["change"], other) for other in d["neighbours"]]
         console.table(("", *COLUMNS), [[name, *(r[c] for c in COLUMNS)] for name, r in rows])
-        console.line("samples are those of one worker, vectors are what it sends")
+        whose = "one worker" if choice["proved"] else "the mean worker"
+        console.line(f"samples are those of {whose}, vectors are what it sends")
+        if not choice["proved"]:
+            console.line(
+                "cost is that of a worker who takes part in every round: others wait for it"
+            )
         if d["link"] is not None:
+            limit = " at the most" if choice["proved"] else ""
             sent = units.in_bytes(choice["vectors"] * d["link"]["vector_bytes"])
             console.line(
-                f"costs are in seconds: the choice takes {units.in_seconds(choice['cost'])} at the"
-                f" most, and a worker sends {sent}"
+                f"costs are in seconds: the choice takes {units.in_seconds(choice['cost'])}{limit},"
+                f" and {whose} sends {sent}"
             )
         if "measured_choice" in d:
-            show_measured(rows)
+            show_measured(rows, d["replicates"])
     for text in d["guidance"]:
         console.line(text)
     for path in d["files"]:
         console.line(f"written: {path}")
 
 
-def show_measured(rows: list[tuple[str, Mapping[str, Any]]]) -> None:
+def show_measured(rows: list[tuple[str, Mapping[str, Any]]], replicates: int) -> None:
     """Print what each offer took on the problem, or why that is not known."""
-    console.line("measured, until the average of ||grad f||^2 stays at or below epsilon:")
+    runs = f"measured in {replicates} runs each"
+    console.line(f"{runs}, until the average of ||grad f||^2 stays at or below epsilon:")
     table = []
     for name, row in rows:
         seen = row["measured"]

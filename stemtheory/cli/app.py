@@ -243,7 +243,7 @@ def reproduce(
     from stemtheory.report import reproduction as report
 
     try:
-        with waiting(lines=True) as told:
+        with waiting(lines=True, rough=full) as told:  # only --quick was ever measured as a whole
             result = report.reproduce(mode=o.mode(quick, full), out=out, progress=told)
     except StoreError as error:
         return console.complain(str(error), 1)

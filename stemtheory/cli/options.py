@@ -17,7 +17,7 @@ from stemtheory.algorithms import READINGS
 from stemtheory.cli.completion import one_of
 from stemtheory.cli.completion import settings as settings_of
 from stemtheory.oracles import HETEROGENEITIES, NOISES, Problem, load_problem, names
-from stemtheory.runtime import BACKENDS, UsageError, real
+from stemtheory.runtime import BACKENDS, UsageError, kept, real
 from stemtheory.schedules import SCHEDULES
 from stemtheory.simulator import DTYPES, ENGINES
 
@@ -280,6 +280,8 @@ def _value(text: str) -> bool | float | str:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return float(text)
+        return kept(text)
+    except UsageError:
+        raise
     except ValueError:
         return text

@@ -146,11 +146,11 @@ def show_sweep(d: Mapping[str, Any]) -> None:
         f" diverged {d['cells_diverged']}, failed {d['cells_failed']}"
     )
     console.line(f"store: {d['store']}")
-    if d["cells_failed"]:
+    show_fits(d["fits"])
+    if d["cells_failed"]:  # last, where it is seen
         failed = "status == 'failed'"
         console.line(f'why: stemtheory results {d["store"]} --where "{failed}"')
         console.line("to run them again: the same command with --retry-failed")
-    show_fits(d["fits"])
 
 
 def show_fits(fits: list[dict[str, Any]]) -> None:

@@ -21,10 +21,11 @@ class Waiting:
     """What is known of the work: what it is at, which share is done, since when.
 
     Called with a text, it takes what is being done; ``share`` takes how much of all of it is done.
+    ``rough`` says that the shares are guesses.
     """
 
-    def __init__(self, lines: bool) -> None:
-        self.text, self.lines = "", lines
+    def __init__(self, lines: bool, rough: bool = False) -> None:
+        self.text, self.lines, self.rough = "", lines, rough
         self.done, self.given = 0.0, 0.0  # what was there already tells nothing of the speed
         self.began = time.monotonic()
         self._held: list[str] = []
@@ -54,7 +55,9 @@ class Waiting:
         worked, left = self.done - self.given, 1 - self.done
         parts = [] if self.lines or not self.text else [self.text]
         if worked >= SOME:
-            parts += [f"{self.done:.0%}", f"about {clock(spent / worked * left)} to go"]
+            time_left = f"{clock(spent / worked * left)} to go"
+            told = f"very roughly {time_left}, by shares that were guessed"
+            parts += [f"{self.done:.0%}", told if self.rough else f"about {time_left}"]
         return "; ".join([*parts, f"{clock(spent)} so far"])
 
     def look(self) -> None:
@@ -97,12 +100,13 @@ class Waiting:
 
 
 @contextlib.contextmanager
-def waiting(lines: bool = False) -> Iterator[Waiting]:
+def waiting(lines: bool = False, rough: bool = False) -> Iterator[Waiting]:
     """Show on a terminal how far the work inside is; nothing of it before ``AFTER`` seconds.
 
-    With ``lines`` every stage is a line that stays, in a file and a pipe too.
+    With ``lines`` every stage is a line that stays, in a file and a pipe too; ``rough`` says that
+    nobody has measured which share of the time a stage takes.
     """
-    shown = Waiting(lines)
+    shown = Waiting(lines, rough)
     shown.start()
     try:
         with heard_by(shown.share):

@@ -135,7 +135,7 @@ class SweepResult:
         result = self.results.get(point.cell.id)
         if result is None or result.trace is None:
             raise LookupError(f"cell {point.cell.id} has no record: set record in the sweep.")
-        return load_trace(result.trace)
+        return load_trace(result)
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of the command ``sweep``."""
@@ -319,7 +319,7 @@ def _refuse_what_is_not_here(spec: Spec, found: tuple[Point, ...], missing: list
         if point.cell.id in wanted:
             try:
                 if resolve(run.numerics.backend).on_host:
-                    refuse_the_huge(run, run.numerics.engine, point.cell.record)
+                    refuse_the_huge(run, run.numerics.engine, point.cell.record, threads=1)
             except UsageError as error:
                 raise spec.refuse_grid(point.grid, error) from error
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from stemtheory.oracles.problem import Problem, ProblemEntry, refuse_no_problem
 from stemtheory.oracles.usual import MOST_NUMBERS, USUAL
-from stemtheory.runtime import UsageError, choice, one_blas_thread, own_errors, whole
+from stemtheory.runtime import UsageError, choice, one_blas_thread, own_errors, raised, whole
 
 
 def names(folder: str, *, data: bool = False) -> list[str]:
@@ -107,7 +107,7 @@ def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: A
         if ":" not in name:
             raise
         raise UsageError(
-            f"{name} makes no problem with K = {K} and dim = {dim} ({_reason(error)}):"
+            f"{name} makes no problem with K = {K} and dim = {dim} ({raised(error)}):"
             " let NAME be a problem, or a ProblemMaker of a callable of (K, dim, **dials)."
         ) from error
 
@@ -190,11 +190,6 @@ def user_entry(name: str) -> Any:
         return getattr(module, attribute)
     except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{name} cannot be loaded ({_reason(error)}): give package.module:NAME of an importable"
+            f"{name} cannot be loaded ({raised(error)}): give package.module:NAME of an importable"
             " module, or file.py:NAME."
         ) from error
-
-
-def _reason(error: BaseException) -> str:
-    """Return what a user's own code raised, in words."""
-    return f"{type(error).__name__}: {error}"

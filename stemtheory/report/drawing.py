@@ -278,8 +278,9 @@ def _draw_one(
     progress: Progress,
 ) -> dict[str, Any]:
     own = store if entry.sweep else None
-    progress(f"figure {entry.name}: {f'reading {own}' if own else 'computing'}")
     # a sweep knows how much there is of it; a figure that runs this and that does not
+    unknown = "" if entry.sweep else ", how long is not known"
+    progress(f"figure {entry.name}: {f'reading {own}' if own else f'computing{unknown}'}")
     with contextlib.nullcontext() if entry.sweep else uncounted():
         table = entry.table(mode, own, progress)
     progress(f"figure {entry.name}: drawing")

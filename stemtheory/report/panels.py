@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stemtheory.report.figure_table import FigureTable
+from stemtheory.report.tables import large
 from stemtheory.runtime import Floats
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Panel:
             ax.set(**{f"{name}scale": "log"})
         for name in plain:
             axis = ax.xaxis if name == "x" else ax.yaxis
-            axis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+            axis.set_major_formatter(lambda value, _: large(value))
             axis.set_minor_formatter(lambda *_: "")
         ax.set(**{"xlabel": table.label(x), "ylabel": table.label(y), **more})
 
@@ -170,9 +171,9 @@ def _floor(*columns: Floats) -> float:
 
 WIDTHS = {"column": 3.3, "page": 7.0}  # inches
 SMALLEST = 6.5  # points, of any text at these widths but exponents
-LEAST_PANEL = 2.9  # inches: narrower ones are set below each other
+LEAST_PANEL = 2.2  # inches: narrower ones are set below each other
+TALLEST = 9.0  # inches, of all panels: beyond it they are set narrower after all
 PASSES = 4  # a legend that moves makes panels smaller, so that another may stand over data
-SHAPE = 0.78  # of a panel that was moved: height over width
 PRINTED: dict[Any, float] = {
     **dict.fromkeys(("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 7.0),
     "axes.titlesize": 7.5,
@@ -190,23 +191,23 @@ def printed_canvas() -> type[Canvas]:
     from matplotlib.figure import Figure
 
     class PrintCanvas(Figure):
-        columns_drawn = 1  # as the drawing asked for
+        moved = (1, 1)  # columns as the drawing asked for, and as they are set, if these differ
+        one_scale = False  # of y, on all panels
 
         def subplots(self, nrows: int = 1, ncols: int = 1, **more: Any) -> Any:
             width = self.get_figwidth()
-            self.columns_drawn = ncols
-            columns = max(1, min(ncols, int(width / LEAST_PANEL)))
+            columns, rows, height = _grid_in_print(width, nrows * ncols, ncols)
+            self.set_figheight(height)
             if columns == ncols:
-                self.set_figheight(nrows * SHAPE * width / columns)
                 return super().subplots(nrows, ncols, **more)
-            rows = math.ceil(nrows * ncols / columns)
-            self.set_figheight(rows * SHAPE * width / columns)
+            self.moved, self.one_scale = (ncols, columns), more.get("sharey") is True
             # panels of one column share x no longer where they stand below others
             sharex, sharey = more.get("sharex") is True, bool(more.get("sharey"))
             made = super().subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
             made = made.ravel()
-            for ax in made:
-                ax.tick_params(labelbottom=True, labelleft=True)
+            for i, ax in enumerate(made):
+                first = i % columns == 0 or not self.one_scale
+                ax.tick_params(labelbottom=True, labelleft=first)
             for ax in made[nrows * ncols :]:
                 ax.remove()
             grid = made[: nrows * ncols].reshape(nrows, ncols)
@@ -215,14 +216,29 @@ def printed_canvas() -> type[Canvas]:
     return PrintCanvas
 
 
+def _grid_in_print(width: float, panels: int, most: int) -> tuple[int, int, float]:
+    """Return columns, rows and the height in inches: as few columns as a page is high enough for.
+
+    What stands above and below the axes takes half an inch of a panel, however narrow it is.
+    """
+    for columns in range(max(1, min(most, int(width / LEAST_PANEL))), most + 1):
+        rows = math.ceil(panels / columns)
+        height = rows * (0.5 + 0.6 * width / columns)
+        if height <= TALLEST:
+            break
+    return columns, rows, height
+
+
 def finish(canvas: Canvas) -> None:
     """Put titles into lines that fit, and legends that stand over data below their panels.
 
     Panels that were moved take the label that they shared with the first of their row or column.
     """
     panels = [ax for ax in canvas.axes if ax.get_label() != "<colorbar>"]
-    if hasattr(canvas, "columns_drawn"):
-        _labelled(panels, canvas.columns_drawn)
+    moved: tuple[int, int] | None = getattr(canvas, "moved", None)
+    if moved is not None:
+        if moved[0] > moved[1]:
+            _labelled(panels, moved, one_scale=vars(canvas).get("one_scale", False))
         for text in (text for ax in panels for text in ax.texts):
             text.set_fontsize(SMALLEST)
         for legend in list(canvas.legends):
@@ -230,22 +246,56 @@ def finish(canvas: Canvas) -> None:
     canvas.draw_without_rendering()
     for ax in panels:
         _wrap_title(ax, canvas)
+        if moved is not None:
+            _thin_ticks(ax)
+    if moved is not None and canvas.legends:
+        _make_room(canvas, canvas.legends)
     for _ in range(PASSES):
         canvas.draw_without_rendering()
         over = [ax for ax in panels if legend_over_data(ax)]
         for ax in over:
             _set_below(ax)
+        if moved is not None:
+            canvas.draw_without_rendering()
+            rows = {round(ax.get_position().y0, 2): ax.get_legend() for ax in over}
+            _make_room(canvas, filter(None, rows.values()))
         if not over:
             break
 
 
-def _labelled(panels: list[Axes], columns: int) -> None:
-    """Give a panel without a label the one that it shared: of its row for y, its column for x."""
+def _make_room(canvas: Canvas, legends: Iterable[Legend]) -> None:
+    """Make the figure higher by what its legends take."""
+    pixels = sum(legend.get_window_extent().height for legend in legends)
+    canvas.set_figheight(canvas.get_figheight() + pixels / canvas.dpi)
+
+
+def _thin_ticks(ax: Axes) -> None:
+    """Leave out numbers below an axis, every other one or more, until no two of them touch."""
+    shown = [tick for tick in ax.get_xticklabels() if tick.get_text()]
+    ends = [tick.get_window_extent() for tick in shown]
+    every = 1
+    for every in range(1, len(shown) + 1):
+        kept = sorted(ends[::every], key=lambda box: box.x0)
+        if all(left.x1 + 3 < right.x0 for left, right in itertools.pairwise(kept)):
+            break
+    for i, tick in enumerate(shown):
+        tick.set_visible(i % every == 0)
+
+
+def _labelled(panels: list[Axes], moved: tuple[int, int], *, one_scale: bool) -> None:
+    """Give a panel without a label the one that it shared: of its row for y, its column for x.
+
+    With one scale for all it is said at the first of a row.
+    """
+    columns, now = moved
     for i, ax in enumerate(panels):
         if i % columns:
             ax.set_ylabel(ax.get_ylabel() or panels[i - 1].get_ylabel())
     for below, ax in zip(panels[columns:][::-1], panels[:-columns][::-1], strict=True):
         ax.set_xlabel(ax.get_xlabel() or below.get_xlabel())
+    for i, ax in enumerate(panels):
+        if one_scale and i % now:
+            ax.set_ylabel("")
 
 
 def _narrower(legend: Legend, panel: Axes, canvas: Canvas) -> None:
@@ -263,7 +313,7 @@ def _wrap_title(ax: Axes, canvas: Canvas) -> None:
     """Break the title where it would reach beyond its panel's place on the figure."""
     title = ax._left_title  # type: ignore[attr-defined]  # there is no public way to it
     text, room = title.get_text(), _room(ax, canvas)
-    words = re.split(r" (?=(?:[^$]*\$[^$]*\$)*[^$]*$)", text)  # not within a formula
+    words = re.split(r"(?<!=) (?!=)(?=(?:[^$]*\$[^$]*\$)*[^$]*$)", text)  # no formula
     lines = words[:1]
     for word in words[1:]:
         title.set_text(f"{lines[-1]} {word}")

@@ -71,14 +71,21 @@ def shown(value: Value) -> str:
     if value is None:
         return "–"
     if isinstance(value, int):
-        return f"{value:,}" if abs(value) >= 10000 else str(value)
+        return large(value)
     if isinstance(value, str):
         return value
-    if not math.isfinite(value) or math.isclose(float(f"{value:.3g}"), value, rel_tol=1e-9):
-        return f"{value:g}"
-    if 1000 <= abs(value) < 1e6:
-        return f"{float(f'{value:.3g}'):,.0f}"
+    rounded = float(f"{value:.3g}")
+    if not abs(value) < 1000 or math.isclose(rounded, value, rel_tol=1e-9):  # NaN too
+        return large(rounded)
     return f"{value:#.3g}".rstrip(".")
+
+
+def large(value: float) -> str:
+    """Return a large number as every figure and table has it: 51,600, and 5.16e+07 from 1e6 on.
+
+    A logarithmic axis with powers of ten keeps to them.
+    """
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.3g}"
 
 
 LATEX = str.maketrans(

@@ -9,6 +9,7 @@ from stemtheory.runtime.backend import (
     resolve,
     unavailable,
 )
+from stemtheory.runtime.blame import own_line, raised
 from stemtheory.runtime.blas import BLAS_THREADS, one_blas_thread
 from stemtheory.runtime.copies import Portable, by_name, refuse_unpicklable
 from stemtheory.runtime.errors import (
@@ -16,6 +17,7 @@ from stemtheory.runtime.errors import (
     callback,
     choice,
     file_path,
+    kept,
     mapping,
     real,
     several,

@@ -189,6 +189,27 @@ def within_floats(**numbers: object) -> Iterator[None]:
         ) from error
 
 
+def kept(text: str) -> float:
+    """Return the number that ``text`` is, for readers that take whatever ``float`` makes of it.
+
+    Raises
+    ------
+    UsageError
+        For digits that a float turns into 0 or into infinity, with the number as it is written.
+    ValueError
+        As ``float``.
+    """
+    number = float(text)
+    if (number == 0 and _faded(text, number)) or (
+        math.isinf(number) and any(c.isdigit() for c in text)
+    ):
+        raise UsageError(
+            f"{text.strip():.60} would be read as {number:g}, since a float goes from"
+            f" {sys.float_info.min:.2g} to {sys.float_info.max:.2g}: give a number of that range."
+        )
+    return number
+
+
 def _distance(value: object) -> float:
     """Return |log |value||, 0 for what has none."""
     number = _number(value)

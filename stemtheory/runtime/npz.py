@@ -6,6 +6,7 @@ against the bytes that are there before anything of its size is made.
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
 from collections.abc import Mapping
@@ -18,8 +19,10 @@ from numpy.lib import format as npy
 from stemtheory.runtime.errors import UsageError
 
 
-def read_npz(path: Path, todo: str) -> dict[str, Any]:
+def read_npz(path: Path | str, todo: str, content: bytes | None = None) -> dict[str, Any]:
     """Return all arrays of an uncompressed npz file by name, as ``numpy.savez`` wrote them.
+
+    Where its ``content`` is at hand, ``path`` is what it is called.
 
     Raises
     ------
@@ -27,9 +30,11 @@ def read_npz(path: Path, todo: str) -> dict[str, Any]:
         If it is anything else; its sentence ends with what is to be done.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        held = None if content is None else io.BytesIO(content)
+        with zipfile.ZipFile(held or path) as archive:
+            size = len(content) if content is not None else Path(path).stat().st_size
             members = archive.infolist()
-            if sum(info.file_size for info in members) > path.stat().st_size:  # in one another
+            if sum(info.file_size for info in members) > size:  # in one another
                 raise ValueError("its members are larger than the file")
             return {info.filename.removesuffix(".npy"): _member(archive, info) for info in members}
     except Exception as error:  # a crafted file fails in more ways than zipfile and NumPy name
@@ -38,7 +43,7 @@ def read_npz(path: Path, todo: str) -> dict[str, Any]:
 
 
 def refuse_misfits(
-    path: Path, found: Mapping[str, Any], like: Mapping[str, Any], todo: str
+    path: Path | str, found: Mapping[str, Any], like: Mapping[str, Any], todo: str
 ) -> None:
     """Refuse arrays that are not named, shaped and typed ``like`` those (None: of any shape).
 

@@ -12,6 +12,7 @@ from stemtheory.simulator.choices import (
     ScheduleChoice,
     pairs,
 )
+from stemtheory.simulator.fused import compiles
 from stemtheory.simulator.fused.cuda.engine import DeviceRunner
 from stemtheory.simulator.fused.engine import Runner
 from stemtheory.simulator.hitting import (

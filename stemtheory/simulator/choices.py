@@ -21,6 +21,7 @@ from stemtheory.runtime import (
     canonical,
     code_of,
     data_of,
+    raised,
     refuse_unpicklable,
     stamp_of,
     whole,
@@ -219,7 +220,7 @@ class AlgorithmChoice:
             if self.name in ALGORITHMS:
                 raise
             raise UsageError(
-                f"{self.name} makes no algorithm ({type(error).__name__}: {error}): let build"
+                f"{self.name} makes no algorithm ({raised(error)}): let build"
                 " return one from its options and L."
             ) from error
 

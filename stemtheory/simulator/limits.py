@@ -5,6 +5,8 @@ Refused are years of work, more memory than there is, and numbers that the dtype
 
 from __future__ import annotations
 
+import math
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
 
 MOST_WORK = 10**16  # worker-coordinate-steps T R K dim: more than a year at 4 ns each
 DIVERGED = 1e100  # of ||grad f(xbar_t)||^2: beyond it the squares in its standard error overflow
-# Bytes of a worker's coordinate as float64: state, minibatches and temporaries of the first
-# replicate, and of each other one that is advanced beside it. Measured at K = 2e6 with the
-# algorithm that takes the fewest; STEM takes 1.8 times as many with arrays, 1.3 compiled.
-STATE_BYTES = {"array": (270, 8), "fused": (100, 6)}
+# Numbers that a run holds at its peak for a coordinate of a worker, beside those of the states:
+# with arrays the noise of a block of replicates, drawn and joined, and compiled the arguments. A
+# state holds one for each vector sent and gradient of a sample. Fitted to the resident memory of
+# FedAvg, SCAFFOLD, SlowMo, FedGLOMO and STEM at K = 1e6 (7e4 to 5e6 numbers a replicate): within a
+# factor of 1.8 of all of them, where the noise is additive above it and else below.
+BESIDE = {"array": 35, "fused": 5}
+MOVES = 5  # states at a time while a replicate is advanced with arrays: the old, the new, between
 LARGE_BYTES = 10**9  # from here on a run says first what it will hold
 REPLICATE_BYTES = 64  # what is measured of a replicate: four numbers, and the copy that joins them
 RECORD_BYTES = 32  # a recorded time of a replicate: series and running, and the copies of both
@@ -43,42 +48,71 @@ def refuse_the_endless(run: Run) -> None:
         )
 
 
-def predicted_bytes(run: Run, engine: str, recorded: int) -> int:
-    """Return what a run holds in memory at least, in bytes; STEM up to twice as much."""
-    first, other = STATE_BYTES[engine]
-    beside = min(run.replicates, REPLICATE_BLOCK) - 1
-    size = run.problem.K * run.problem.dim * (first + beside * other)
+def predicted_bytes(run: Run, engine: str, recorded: int, threads: int | None = None) -> int:
+    """Return what a run holds in memory at its peak, in bytes, within a factor of two.
+
+    ``threads`` share the replicates: one per core unless given.
+    """
+    at_once, K, dim = threads or os.cpu_count() or 1, run.problem.K, run.problem.dim
+    costs = run.method.costs
+    state = max(1, costs.gradients * costs.vectors_up)
+    if engine == "fused":
+        numbers: float = (BESIDE[engine] + min(run.replicates, at_once) * state) * dim
+    else:
+        together = min(run.replicates, REPLICATE_BLOCK)
+        drawn, gathered = _minibatch(run, costs.initial_batch)
+        numbers = BESIDE[engine] * drawn + (MOVES + together) * state * max(dim, drawn)
+        numbers = (numbers + together * gathered) * min(
+            at_once, -(-run.replicates // REPLICATE_BLOCK)
+        )
     measured = run.replicates * (REPLICATE_BYTES + recorded * RECORD_BYTES)
-    return size * np.dtype(run.numerics.dtype).itemsize // 8 + measured
+    return math.ceil(K * numbers) * np.dtype(run.numerics.dtype).itemsize + measured
 
 
-def refuse_the_huge(run: Run, engine: str, recorded: int = 1) -> None:
+def _minibatch(run: Run, initial_batch: bool) -> tuple[int, float]:
+    """Return how many numbers a worker draws for a minibatch, and gathers where it lists rows.
+
+    Drawn are as many as x has, or one for each point of a finite sum.
+    """
+    problem, dim = run.problem.load(), run.problem.dim
+    if not getattr(problem, "whole_batches", False):
+        return int(getattr(problem, "size", dim)), 0.0
+    longest = max(run.sizes.b, run.sizes.B if initial_batch else 0.0)
+    rows = getattr(problem, "rows", None)
+    return dim, 0.0 if rows is None else longest * rows.shape[-1]
+
+
+def refuse_the_huge(run: Run, engine: str, recorded: int = 1, threads: int | None = None) -> None:
     """Refuse a run whose numbers do not fit into the memory of this machine.
 
-    ``recorded`` is at how many iterations something is kept.
+    ``recorded`` is at how many iterations something is kept, ``threads`` how many share the run.
 
     Raises
     ------
     UsageError
         With the bytes that it would take.
     """
-    needed, there = predicted_bytes(run, engine, recorded), machine_bytes()
+    needed, there = predicted_bytes(run, engine, recorded, threads), machine_bytes()
     if needed > there:
         raise UsageError(
-            f"the run would hold {needed:.2e} bytes (K = {run.problem.K}, dim = {run.problem.dim},"
-            f" {run.replicates} replicates, {recorded} recorded iterations), but this machine has"
-            f" {there:.2e}: lower one of them."
+            f"the run would hold about {needed:.1e} bytes (K = {run.problem.K}, dim ="
+            f" {run.problem.dim}, {run.replicates} replicates, {recorded} recorded iterations), but"
+            f" this machine has {there:.1e}: lower one of them."
         )
 
 
 def large(run: Run, recorded: int) -> str | None:
     """Return a sentence on what a run will hold, None where that is little, or more than can be."""
-    held = predicted_bytes(run, "fused", recorded)  # the lighter engine: it is at least so much
-    there = machine_bytes()
-    if not LARGE_BYTES <= held <= there:
+    asked = run.numerics.engine
+    engines = ("fused", "array") if asked == "auto" else (asked,)
+    held, there = [predicted_bytes(run, engine, recorded) for engine in engines], machine_bytes()
+    if max(held) < LARGE_BYTES or min(held) > there:
         return None
+    told = f"{held[0]:.1e} bytes"
+    if len(held) > 1 and held[1] > 1.1 * held[0]:
+        told += f" where it is compiled, and {held[1]:.1e} with arrays"
     return (
-        f"the run holds at least {held:.1e} bytes, of {there:.1e} that this machine has"
+        f"the run holds about {told}, of {there:.1e} that this machine has"
         f" (K = {run.problem.K}, dim = {run.problem.dim}, {run.replicates} replicates, {recorded}"
         " recorded iterations)."
     )

@@ -82,8 +82,10 @@ def simulate(
         steps per round, knob of the trade-off curve instead of b and I (default 1/2), and samples
         of the initial batch per worker (default b I).
     schedule, schedule_options
-        ``theorem`` (the algorithm's own theory), ``calibrated``, ``practical``, ``constant`` or
-        ``coupled``, and its parameters.
+        The step sizes, and their numbers by name: ``theorem`` (of the algorithm's own theory);
+        ``calibrated`` (C1, C2, C3: caps and scales; FedAvg has no C2); ``practical`` (kappa, cbar:
+        as in the paper's experiments, STEM only); ``constant`` (eta, a: both needed; FedAvg has no
+        a); ``coupled`` (eta, scale: eta is needed, a = min(1, scale c eta^2); FedAvg has no scale).
     sync, sync_batch
         Spellings of two options of STEM: its reading of the synchronisation, and m of the sync
         batch.
@@ -135,7 +137,7 @@ def simulate(
     every = whole("record_every", record_every, 0)
     at = tuple(whole("record_at", t) for t in several("record_at", record_at))
     recorded = (run.sizes.T // every if every else 0) + len(at)
-    refuse_the_huge(run, "fused", recorded)  # the lighter engine: which one is settled below
+    refuse_the_huge(run, "fused", recorded, 1)  # the lighter engine: which one is settled below
     times = record_times(run.sizes.T, every, at)
     plan = replace(
         Plan.of(run, own_backend or resolve(run.numerics.backend), times),
@@ -146,7 +148,7 @@ def simulate(
     asked = run.numerics.engine
     taken = choose(asked, plan, run.replicates, run.numerics.noise_source)
     if plan.backend.on_host:  # a device says itself when it is full
-        refuse_the_huge(run, taken, len(times))
+        refuse_the_huge(run, taken, len(times), threads)
     if taken == "fused":
         from stemtheory.simulator.fused.engine import NotCompiledError
 

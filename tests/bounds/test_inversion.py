@@ -286,3 +286,28 @@ def test_json_form_has_the_costs() -> None:
     form = invert("fedavg-theorem", 0.01, K=2, nu=0.5, grad_sq=1.0, **CONSTANTS).to_dict()
     assert {"T", "samples_per_worker", "samples_total", "rounds", "name", "terms"} <= form.keys()
     assert form["vacuous_reference"]["name"] == "grad_sq"
+
+
+@pytest.mark.parametrize("place", [{"b": 2.0, "I": 4}, {"nu": 0.5}], ids=str)
+def test_a_search_checks_what_it_is_given_and_not_every_length_that_it_tries(
+    place: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[float] = []
+    check = Setting.__post_init__
+
+    def counted(setting: Setting) -> None:
+        checked.append(setting.T)
+        check(setting)
+
+    monkeypatch.setattr(Setting, "__post_init__", counted)
+    constants = CONSTANTS | {"L": 1e9}
+    assert invert("stem-log-free", 0.01, K=4, **place, **constants).T > 1e9
+    assert checked == [1]  # hundreds of lengths were tried
+    with pytest.raises(UsageError, match="sigma"):
+        invert("stem-log-free", 0.01, K=4, **place, **constants | {"sigma": -1.0})
+
+
+def test_a_setting_moved_by_a_search_is_the_one_that_would_be_made() -> None:
+    s = Setting(1, 2, 3, 4, 0.3, 0.02, 0.01, 0.5, B=7, sync_batch=2)
+    assert s.at(T=80, b=2.5, I=5) == replace(s, T=80, b=2.5, I=5)
+    assert s == Setting(1, 2, 3, 4, 0.3, 0.02, 0.01, 0.5, B=7, sync_batch=2)

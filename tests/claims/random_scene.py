@@ -45,6 +45,10 @@ class RandomScene:
             (self._value(step.left, times), self._value(step.right, times)) for step in line.steps
         ]
 
+    def value(self, node: Expr) -> Any:
+        """Return an expression at T, in which no other time stands."""
+        return self._value(node, Times({"T": np.array([self.r.T]), "t": np.array([self.t])}))
+
     def _value(self, node: Expr, times: Times) -> Any:
         return np.squeeze(self.evaluation.value(self._plain(node), times))
 

@@ -192,6 +192,32 @@ def test_sides_that_are_no_numbers_are_never_reproduced(side: object, tmp_path: 
         replay(file)
 
 
+@pytest.mark.parametrize(
+    "number", ["1e-400", "-2.5E-999", "1e400", "-1e999", "0." + "0" * 400 + "1"]
+)
+@pytest.mark.parametrize("field", ["right", "sigma"])
+def test_a_number_that_a_float_cannot_hold_is_named(
+    number: str, field: str, tmp_path: Path
+) -> None:
+    """Mutant: 1e-400 was 0, and 1e400 infinite."""
+    stored = json.loads(shipped()["M1-literal"].read_text())
+    (stored if field == "right" else stored["case"]["dials"])[field] = "NUMBER"
+    file = tmp_path / "far.json"
+    file.write_text(json.dumps(stored).replace('"NUMBER"', number))
+    with pytest.raises(UsageError, match="holds a number that is none") as caught:
+        replay(file)
+    assert f"{number:.60} would be read as " in str(caught.value)
+
+
+def test_a_zero_in_a_case_file_stays_one(tmp_path: Path) -> None:
+    stored = json.loads(shipped()["M1-literal"].read_text())
+    stored["case"]["dials"]["sigma"] = "NUMBER"
+    for zero in ("0", "0.0", "-0e-400", "0e400"):
+        file = tmp_path / "zero.json"
+        file.write_text(json.dumps(stored).replace('"NUMBER"', zero))
+        assert replay(file)["claim"] == "M1"
+
+
 def test_a_case_file_of_a_thousand_lists_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "deep.json"
     file.write_text('{"claim":' + "[" * 100_000)

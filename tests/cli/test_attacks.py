@@ -44,6 +44,10 @@ DEAR: dict[str, tuple[str, ...]] = {
         *("advise", "--epsilon", "0.2", "--problem", "cosine", "--dim", "2"),
         *("--replicates", "2"),
     ),
+    "advise with a share of the workers on a problem": (
+        *("advise", "--epsilon", "0.2", "--problem", "cosine", "--dim", "2"),
+        *("--replicates", "2", "--participation", "0.5"),
+    ),
     "verify": ("verify", "P3", "--quick", "--jobs", "1"),
     "hunt": ("hunt", "M1", "--sync", "overwrite", "--budget", "0.05"),
     "probe": ("probe", "M1"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from stemtheory import UsageError, simulate
 from stemtheory.cli.app import main
 from stemtheory.cli.blame import theirs
 
@@ -42,6 +44,9 @@ class Loss:
 
     def combine(self, evaluation: Any, minibatch: Any) -> Any:
         RAISED  # the loss
+
+    def stochastic_gradient(self, x: Any, minibatch: Any) -> Any:
+        return self.combine(self.evaluate(x), minibatch)
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,11 @@ def ends(
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
     line = 1 + [PLACES[command] in line for line in text.splitlines()].index(True)
-    return main(["run", *command.replace("NAME", name).split(), *SMALL]), name, line
+    for file in folder.glob("*.toml"):
+        file.write_text(file.read_text("utf-8").replace("NAME", name), encoding="utf-8")
+    words = command.replace("NAME", name).split()
+    argv = words if command in EVERYWHERE else ["run", *words, *SMALL]
+    return main(argv), name, line
 
 
 @pytest.mark.parametrize("command", PLACES)
@@ -107,6 +116,65 @@ def test_the_module_and_the_line_are_named(
     )
 
 
+LOSS, METHOD = "# the loss", "# the method"
+SWEEP = "[settings]\nproblem = '{0}'\n[algorithms.a]\nalgorithm = '{1}'\n[grids.g]\n{2}"
+SIZES = 'K = 2\ndim = 2\nT = 8\nreplicates = 2\nalgorithms = ["a"]\n'
+EVERYWHERE = {
+    "check NAME:LOSS --K 2 --dim 2 --quick": LOSS,
+    "check NAME:ENTRY": METHOD,
+    "constants NAME:LOSS --K 2 --dim 2 --T 8": LOSS,
+    "probe M1 --set problem=NAME:LOSS": LOSS,
+    "advise --epsilon 0.2 --problem NAME:LOSS --K 2 --dim 2 --replicates 2": LOSS,
+    "sweep loss.toml --store s.sqlite": LOSS,
+    "sweep method.toml --store s.sqlite": METHOD,
+}
+
+
+@pytest.mark.parametrize("command", EVERYWHERE)
+def test_so_it_is_in_every_command_that_runs_it(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A row of a contract and a cell of a sweep say it there, the other commands in the error."""
+    monkeypatch.setitem(PLACES, command, EVERYWHERE[command])
+    for file, names in (
+        ("loss", ("NAME:LOSS", "fedavg")),
+        ("method", ("quadratic", "NAME:ENTRY")),
+    ):
+        text = SWEEP.format(*names, SIZES)
+        (tmp_path / f"{file}.toml").write_text(text, encoding="utf-8")
+    ended, name, line = ends(monkeypatch, tmp_path, "1 / 0", command)
+    assert ended == 1
+    out, err = capsys.readouterr()
+    if command.startswith("sweep"):
+        assert main(["results", "s.sqlite", "--csv"]) == 0
+        out += capsys.readouterr().out
+    told = " ".join(f"{out} {err}".split())
+    assert "ZeroDivisionError: division by zero" in told
+    assert f"our module {name}, line {line}" in told
+
+
+def test_a_problem_or_an_algorithm_that_cannot_be_made_is_named_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """
+        from stemtheory.algorithms import Entry
+        from stemtheory.oracles import ProblemMaker
+        from stemtheory.schedules import fedavg_curve
+        def made(*given, **more):
+            return {}["here"]
+        LOSS = ProblemMaker(made)
+        ENTRY = Entry("unmade", base="fedavg", summary="", curve=fedavg_curve, build=made)
+    """
+    (tmp_path / "unmade.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for names in (("unmade:LOSS", "stem"), ("quadratic", "unmade:ENTRY")):
+        with pytest.raises(UsageError, match=r"KeyError: 'here' \(your module unmade, line 6\)"):
+            simulate(*names, T=8)
+
+
 @pytest.mark.parametrize("code", ["raise SystemExit", "1 / 0"])
 def test_the_traceback_is_shown_on_demand(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -120,7 +188,7 @@ def test_the_traceback_is_shown_on_demand(
 
 
 def test_what_this_package_raises_is_not_theirs() -> None:
-    from stemtheory.runtime import UsageError, whole
+    from stemtheory.runtime import whole
 
     with pytest.raises(UsageError) as caught:
         whole("T", "x")

@@ -140,6 +140,24 @@ def made(K, dim, **dials):
 
 ENTRY = ProblemMaker(made)
 """
+LOUD_MORE = """
+import dataclasses
+import os
+from tests.helpers import example_claim, example_figure
+
+def loud(work):
+    def made(*given, **more):
+        print("loud")
+        os.write(1, b"louder\\n")
+        os.system("echo loudest")
+        return work(*given, **more)
+    return made
+
+CLAIM = dataclasses.replace(
+    example_claim.CONTRACTION, compare=loud(example_claim.contraction)
+)
+FIGURE = dataclasses.replace(example_figure.ENTRY, table=loud(example_figure.table))
+"""
 LOUD_SWEEP = (
     '[settings]\nproblem = "loud_calls:ENTRY"\nK = 2\ndim = 2\nreplicates = 2\nT = 8\n'
     "[grids.g]\nI = [1, 2]\n"
@@ -149,8 +167,13 @@ LOUD_SWEEP = (
 @pytest.mark.parametrize(
     "command",
     [
+        "run loud_calls:ENTRY stem --K 2 --dim 2 --T 8",
         "check loud_calls:ENTRY --K 2 --dim 2 --quick",
+        "constants loud_calls:ENTRY --K 2 --dim 2 --T 8",
         "probe M1 --set problem=loud_calls:ENTRY",
+        "verify loud_more:CLAIM --quick --jobs 1",
+        "verify loud_more:CLAIM --quick --jobs 2 --mutants",
+        "figure loud_more:FIGURE --quick --out .",
         "advise --epsilon 0.2 --problem loud_calls:ENTRY --K 2 --dim 2 --replicates 2",
         "sweep loud.toml --store s.sqlite --jobs 2",
         "sweep loud.toml --store s.sqlite --dry-run",
@@ -160,6 +183,7 @@ def test_with_json_stdout_is_one_document_whatever_a_problem_prints(
     command: str, tmp_path: Path
 ) -> None:
     (tmp_path / "loud_calls.py").write_text(LOUD_CALLS, encoding="utf-8")
+    (tmp_path / "loud_more.py").write_text(LOUD_MORE, encoding="utf-8")
     (tmp_path / "loud.toml").write_text(LOUD_SWEEP, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "stemtheory", *command.split(), "--json"],

@@ -203,6 +203,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--model-size": (LINKED, ("--model-size", "2GB")),
         "--bandwidth": (LINKED, ("--bandwidth", "1kbit")),
         "--sample-time": (LINKED, ("--sample-time", "1h")),
+        "--participation": (ADVISE, ("--participation", "0.5")),
         "--plot": (ADVISE, ("--plot", "x.svg")),
     },
 }
@@ -237,6 +238,7 @@ ELSEWHERE = {
 }
 # Given where they could change nothing, and what the sentence names.
 REFUSED: list[tuple[tuple[str, ...], str]] = [
+    ((*ADVISE, "--participation", "0.5", "--plot", "x.svg"), "--plot"),
     *(((*REPLAY, *more), more[0]) for more in (
         ("--quick",), ("--full",), ("--mutants",), ("--out", "x"), ("--seed", "garbage"),
         ("--seed", "0"), ("--jobs", "1"), ("--tex", "x"),

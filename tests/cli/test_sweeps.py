@@ -259,14 +259,16 @@ def test_a_failed_cell_says_why(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "f.toml"
     file.write_text(
         '[settings]\nproblem = "tests.experiment.faulty:ENTRY"\nK = 2\ndim = 2\nreplicates = 2\n'
-        'T = 4\ndials.fault = "raise"\n[grids.g]\nb = 1\nI = 1\n',
+        'dials.fault = "raise"\n[grids.g]\nb = 1\nI = 1\nT = [4, 8, 16]\n'
+        '[fits.f]\nx = "T"\ny = "M"\ntheory = -1\ntolerance = 0.1\n',
         encoding="utf-8",
     )
     path = str(tmp_path / "f.sqlite")
     assert main(["sweep", str(file), "--store", path]) == 1
     said = " ".join(capsys.readouterr().out.split())  # a long path is wrapped
     assert f"why: stemtheory results {path} --where" in said
-    assert "the same command with --retry-failed" in said
+    assert said.index("without an exponent") < said.index("why:")  # what is to be done stands last
+    assert said.endswith("the same command with --retry-failed")
     assert main(["results", path, "--where", "status == 'failed'"]) == 0
     assert "this cell raises" in capsys.readouterr().out
 

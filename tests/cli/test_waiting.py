@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stemtheory.cli import waiting as module
+from stemtheory.cli.app import main
 from stemtheory.cli.waiting import Waiting, clock, waiting
-from stemtheory.runtime import listener
+from stemtheory.report import draw_figures
+from stemtheory.runtime import UsageError, listener
 
 
 class Terminal(io.StringIO):
@@ -39,6 +43,39 @@ def test_the_time_that_is_left_is_by_the_speed_so_far(now: list[float]) -> None:
     assert "25%" in shown.said()
     shown.share(1.0)
     assert "about 0 s to go" in shown.said()
+
+
+def test_guessed_shares_are_said_to_be_guesses(now: list[float]) -> None:
+    shown = Waiting(lines=True, rough=True)
+    now[0] = 10.0
+    shown.share(0.25)
+    assert shown.said() == (
+        "25%; very roughly 30 s to go, by shares that were guessed; 10 s so far"
+    )
+
+
+@pytest.mark.parametrize(("flag", "rough"), [("--full", True), ("--quick", False)])
+def test_reproduce_says_which_of_its_sizes_was_never_measured(
+    flag: str, rough: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stemtheory.report import reproduction
+
+    def stops(**how: Any) -> None:
+        raise UsageError(f"rough: {how['progress'].rough}")
+
+    monkeypatch.setattr(reproduction, "reproduce", stops)
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert main(["reproduce", flag]) == 2
+    assert f"rough: {rough}" in stream.getvalue()
+
+
+def test_a_figure_of_which_no_sweep_says_how_long_it_takes_says_so(tmp_path: Path) -> None:
+    told: list[str] = []
+    for name in ("tests.helpers.example_figure:ENTRY", "tradeoff_curve"):
+        draw_figures([name], mode="quick", out=tmp_path, progress=told.append)
+    assert "figure bound: computing, how long is not known" in told
+    assert "figure tradeoff_curve: computing" in told
 
 
 def test_what_was_there_already_says_nothing_of_the_speed(now: list[float]) -> None:

@@ -53,6 +53,15 @@ def test_every_problem_has_its_section_and_picture(name: str) -> None:
     assert all("nan" not in line.attrib["points"] for line in lines)
 
 
+def test_a_problem_of_rows_has_its_section_without_numbers() -> None:
+    page = (DOCS / "problems.md").read_text(encoding="utf-8")
+    text = page.split("\n## robust_regression\n", 1)[1].split("\n## ", 1)[0]
+    assert problem_entry("robust_regression").formula in text
+    for said in ("`delta` = 1", "`alpha` = 0.1", "L <= ", "sigma <= ", "zeta <= "):
+        assert said in text
+    assert "- [robust_regression](#robust_regression)" in page
+
+
 def test_one_command_writes_every_page_and_removes_old_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

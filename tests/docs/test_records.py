@@ -60,6 +60,17 @@ def test_the_tables_of_speed(script: Any) -> None:
     assert tables.peers_table(record("peers")) in page("performance.md")
 
 
+def test_the_seconds_of_advice_are_those_on_the_page_and_below_a_minute() -> None:
+    found = record("advise")
+    names = ("compiling", "samples alone", "a round costs 100 samples", "a share of a tenth")
+    seconds = [found[name] for name in names]
+    assert max(seconds) < 60
+    assert found["K"] == 100
+    said = "{:.0f} s with both kernels to compile, {:.0f} s again, {:.0f} s where a round costs"
+    assert said.format(*seconds) in " ".join(page("performance.md").split())
+    assert f"{seconds[3]:.0f} s with a share of a tenth" in page("performance.md")
+
+
 TABLE1 = {
     "b = 1, I = 4": ("", ("fedavg", "scaffold", "mimemvr", "fedglomo")),
     "b = 1, I = eps^(-1/2)": ("_local", ("fedavg", "stem")),

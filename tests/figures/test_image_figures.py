@@ -140,7 +140,7 @@ def test_axes_show_the_columns_that_they_name(figure: int) -> None:
     assert print_faults(entry, t) == []
     first = "samples per worker" if figure == 5 else "communication rounds"
     assert [ax.get_xlabel() for ax in axes[:3]] == [
-        first, "samples per worker", "gradient evaluations per worker"
+        first, "samples per worker", "gradients per worker"
     ]  # fmt: skip
     assert [ax.get_ylabel() for ax in axes[:3]] == ["training loss", *["test accuracy"] * 2]
 

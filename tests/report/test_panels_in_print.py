@@ -1,5 +1,7 @@
 """Figures for print: panels below each other, text that can be read, legends beside the data."""
 
+import itertools
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
@@ -8,7 +10,7 @@ from stemtheory.algorithms import ALGORITHMS
 from stemtheory.report import palette
 from stemtheory.report.drawing import Figure, drawn
 from stemtheory.report.figure_table import FigureTable, Quantity
-from stemtheory.report.panels import WIDTHS, legend_over_data
+from stemtheory.report.panels import TALLEST, WIDTHS, legend_over_data
 from tests.figures.columns import look_faults, print_faults
 
 TABLE = FigureTable.of((Quantity("x"),), [{"x": [1, 2]}])
@@ -26,7 +28,7 @@ def draw(canvas: Canvas) -> None:
     axes[0].legend(loc="upper center")
 
 
-@pytest.mark.parametrize(("width", "columns"), [("", 3), ("column", 1), ("page", 2)])
+@pytest.mark.parametrize(("width", "columns"), [("", 3), ("column", 1), ("page", 3)])
 def test_panels_are_set_for_the_width(width: str, columns: int) -> None:
     with drawn(draw, (10.0, 3.0), width) as canvas:
         canvas.canvas.draw()
@@ -35,7 +37,7 @@ def test_panels_are_set_for_the_width(width: str, columns: int) -> None:
         assert len(lefts) == columns
         assert not any(legend_over_data(ax) for ax in canvas.axes)
         labels = [ax.get_ylabel() for ax in canvas.axes]
-        assert labels == (["y", "", ""] if not width else ["y"] * 3)
+        assert labels == (["y"] * 3 if width == "column" else ["y", "", ""])
         for ax in canvas.axes:
             title = ax.get_title(loc="left")
             assert "$a + b$" in title
@@ -45,14 +47,41 @@ def test_panels_are_set_for_the_width(width: str, columns: int) -> None:
 
 def test_a_moved_panel_has_the_label_of_its_own_column() -> None:
     def grid(canvas: Canvas) -> None:
-        axes = canvas.subplots(2, 3, sharex="col")
+        axes = canvas.subplots(2, 4, sharex="col")
         for i, ax in enumerate(axes[1]):
             ax.set_xlabel(f"x{i}")
         axes[0, 0].set_ylabel("y0")
 
     with drawn(grid, (10.0, 6.0), "page") as canvas:
-        assert [ax.get_xlabel() for ax in canvas.axes] == ["x0", "x1", "x2"] * 2
-        assert [ax.get_ylabel() for ax in canvas.axes] == ["y0"] * 3 + [""] * 3
+        assert [ax.get_xlabel() for ax in canvas.axes] == ["x0", "x1", "x2", "x3"] * 2
+        assert [ax.get_ylabel() for ax in canvas.axes] == ["y0"] * 4 + [""] * 4
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_many_panels_fit_on_a_page_with_their_legend_and_numbers_apart(width: str) -> None:
+    def grid(canvas: Canvas) -> None:
+        axes = canvas.subplots(2, 3, sharey=True)
+        for ax in axes.flat:
+            ax.plot([1, 2], [1, 2], label="STEM: a long name of a line")
+            ax.set_xticks([1, 1.1, 1.2, 2], ["1.00001", "1.10001", "1.20001", "2.00001"])
+        axes[0, 0].set_ylabel("y")
+        canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center")
+
+    with drawn(grid, (11.0, 6.0), width) as canvas:
+        canvas.draw_without_rendering()
+        assert canvas.get_figheight() < TALLEST
+        (legend,) = canvas.legends
+        assert legend.get_window_extent().y1 < min(
+            ax.get_tightbbox().y0  # type: ignore[union-attr]
+            for ax in canvas.axes
+        )
+        for ax in canvas.axes:
+            assert ax.get_window_extent().height > 0.6 * canvas.dpi
+            shown = [t.get_window_extent() for t in ax.get_xticklabels() if t.get_visible()]
+            assert len(shown) < 4
+            assert all(a.x1 < b.x0 for a, b in itertools.pairwise(shown))
+        first = {ax.get_window_extent().x0 for ax in canvas.axes if ax.get_ylabel()}
+        assert len(first) == 1
 
 
 def test_a_legend_over_data_is_seen() -> None:

@@ -17,7 +17,6 @@ from typing import Any
 
 from stemtheory.bounds.advise.robustness import robustness, said
 from stemtheory.bounds.advise.search import (
-    BOUNDS,
     Offer,
     Question,
     cheapest,
@@ -28,6 +27,10 @@ from stemtheory.bounds.advise.search import (
 from stemtheory.bounds.evaluation import invert
 from stemtheory.oracles import USUAL
 
+PROMISES = (
+    "These are worst-case promises: a run often attains epsilon sooner, and a smaller proved cost"
+    " does not make an algorithm the faster one in practice."
+)
 SPEED_UP = {"stem": 2, "fedavg": 3, "minibatch-sgd": 1}  # linear in K from T = K^w
 
 
@@ -41,6 +44,7 @@ def advise(
     gap: object = None,
     sample_cost: object = 1.0,
     round_cost: object = 0.0,
+    participation: object = 1.0,
 ) -> dict[str, Any]:
     """Return the cheapest proved way to E||grad f(xbar_a)||^2 <= epsilon: the JSON document.
 
@@ -55,6 +59,10 @@ def advise(
         is 0 with one worker), ``defaults`` names them and ``robustness`` says what they decide.
     sample_cost, round_cost
         What one sample at a worker costs, and a round in which it sends one vector.
+    participation
+        Share of the workers, above 0 and at most 1, that a round takes, drawn afresh. Below 1 the
+        bounds are those of as many workers as a round has: no theorem covers the draw (``proved``
+        is false), and STEM, which takes everybody, makes no offer.
 
     Returns
     -------
@@ -73,7 +81,7 @@ def advise(
     >>> advise(1e-2)["choice"]["algorithm"]
     'stem'
     """
-    q = question(epsilon, K, L, sigma, zeta, gap, sample_cost, round_cost)
+    q = question(epsilon, K, L, sigma, zeta, gap, sample_cost, round_cost, participation)
     given = {"L": L, "sigma": sigma, "zeta": zeta, "gap": gap}
     # with one worker zeta is 0, whoever says so
     defaults = [
@@ -94,7 +102,7 @@ def advise(
         }
         reasons = {"choice": "nothing needs to be run", "sweet_spot": "nothing needs to be run"}
         return document | empty | {"guidance": [text], "reasons": reasons}
-    best = {name: cheapest(q, name) for name in BOUNDS}
+    best = {name: cheapest(q, name) for name in q.bounds}
     ranked = sorted(best.values(), key=rank)
     choice = ranked[0]
     around = neighbours(q, choice)
@@ -103,10 +111,11 @@ def advise(
         "choice": asdict(choice),
         "alternatives": [asdict(offer) for offer in ranked[1:]],
         "neighbours": [{"change": change} | asdict(offer) for change, offer in around],
-        "sweet_spot": sweet_spot(q, best["stem"]),
+        "sweet_spot": sweet_spot(q, best["stem"]) if "stem" in best else None,
         "robustness": changed,
         "guidance": [*guidance(q, best, choice), *said(defaults, q, changed)],
-        "reasons": _reasons([*ranked, *(offer for _, offer in around)]),
+        "reasons": _reasons([*ranked, *(offer for _, offer in around)])
+        | ({} if "stem" in best else {"sweet_spot": "only STEM has one"}),
     }
 
 
@@ -123,14 +132,22 @@ def sweet_spot(q: Question, stem: Offer) -> dict[str, float]:
 
 def guidance(q: Question, best: dict[str, Offer], choice: Offer) -> list[str]:
     """Return what the reader must know: where theory says little, and where it says nothing."""
-    sgd, stem = best["minibatch-sgd"], best["stem"]
+    sgd, stem = best["minibatch-sgd"], best.get("stem")
     texts = []
-    if choice.T < q.K ** SPEED_UP[choice.algorithm]:
+    if q.share < 1:
+        texts.append(
+            f"No theorem covers rounds of {q.active} of {q.K} workers, drawn afresh: T is what the"
+            " bound promises as many who are always the same, and STEM, which takes everybody, is"
+            " left out."
+        )
+    if choice.T < q.active ** SPEED_UP[choice.algorithm]:
         texts.append(
             f"T = {choice.T} is below K^{SPEED_UP[choice.algorithm]}: no linear speed-up is"
             " promised, so fewer workers would do as well."
         )
-    if sgd.samples <= stem.samples and sgd.rounds <= stem.rounds:
+    if stem is None:
+        pass
+    elif sgd.samples <= stem.samples and sgd.rounds <= stem.rounds:
         texts.append(
             "Minibatch SGD dominates STEM here, in samples and in rounds: at this epsilon theory"
             " gives no reason for momentum or local steps."
@@ -146,10 +163,7 @@ def guidance(q: Question, best: dict[str, Offer], choice: Offer) -> list[str]:
             f"STEM's curve has b I = {spot['bI']:.3g}, here b I = {spot['offered']:g}: below the"
             " curve samples are saved until rounds grow, above it only samples grow."
         )
-    texts.append(
-        "These are worst-case promises: a run often attains epsilon sooner, and a smaller proved"
-        " cost does not make an algorithm the faster one in practice."
-    )
+    texts.append(PROMISES)
     return texts
 
 

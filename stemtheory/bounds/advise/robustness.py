@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from stemtheory.bounds.advise.search import BOUNDS, Offer, Question, cheapest, cheapest_at, rank
+from stemtheory.bounds.advise.search import Offer, Question, cheapest, cheapest_at, rank
 
 FACTOR = 4.0
 STAYS = 1.1  # cost of keeping the choice, over the least
@@ -36,7 +36,7 @@ def robustness(
 def _instead(q: Question, best: Mapping[str, Offer], choice: Offer) -> dict[str, Any]:
     if q.start_is_enough:
         return dict.fromkeys(("algorithm", "b", "I", "cost_of_keeping")) | {"stays": True}
-    other = min((cheapest(q, name, best[name]) for name in BOUNDS), key=rank)
+    other = min((cheapest(q, name, best[name]) for name in q.bounds), key=rank)
     kept = cheapest_at(q, choice.algorithm, choice.b, choice.I)
     ratio = None if kept is None else kept.cost / other.cost
     return {

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from stemtheory.algorithms import ALGORITHMS, active, share
 from stemtheory.bounds.evaluation import BOUNDS as FORMULAS
 from stemtheory.bounds.evaluation import counts_of, invert, promised
 from stemtheory.bounds.formulas import Setting
@@ -38,7 +39,8 @@ STRIDES = (1, 1 / 4, 1 / 16, 0)  # of b and I: halved and doubled first, neighbo
 class Question:
     """What is to be reached, with which constants, and what a sample and a round cost.
 
-    ``round_cost`` is what a round costs in which a worker sends one vector.
+    ``round_cost`` is what a round costs in which a worker sends one vector; ``participation`` is
+    the share of the workers that take part in a round.
     """
 
     epsilon: float
@@ -49,11 +51,33 @@ class Question:
     gap: float
     sample_cost: float
     round_cost: float
+    participation: float = 1.0
+
+    @property
+    def active(self) -> int:
+        """The workers of a round."""
+        return active(self.participation, self.K)
+
+    @property
+    def share(self) -> float:
+        """The workers of a round over all of them: 1 where a share rounds up to everybody."""
+        return self.active / self.K
+
+    @property
+    def bounds(self) -> dict[str, tuple[str, ...]]:
+        """What speaks of each algorithm that runs with this many workers in a round."""
+        takes = {name: ALGORITHMS[name].options for name in BOUNDS}
+        return {
+            name: bounds
+            for name, bounds in BOUNDS.items()
+            if self.share == 1 or "participation" in takes[name]
+        }
 
     @property
     def constants(self) -> dict[str, Any]:
-        """The keywords of `bounds.invert`."""
-        return {k: getattr(self, k) for k in ("K", "L", "sigma", "zeta", "gap")}
+        """The keywords of `bounds.invert`, for the workers of a round."""
+        own = {k: getattr(self, k) for k in ("L", "sigma", "zeta", "gap")}
+        return {"K": self.active, **own}
 
     @property
     def start_is_enough(self) -> bool:
@@ -63,8 +87,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Offer:
-    """One way to reach epsilon, by one bound; ``samples`` and ``vectors`` sent are per worker.
+    """One way to reach epsilon, by one bound.
 
+    ``samples`` and ``vectors`` are means over the workers, whereas ``cost`` is that of one that
+    takes part in every round, since the others wait for it: time, where a sample and a vector are
+    given in seconds. ``proved`` says whether the bound speaks of the run: not where some workers
+    stay away.
     ``nu`` is where (b, I) come from, None off the curve; ``eta`` and ``a`` are constant until step
     ``constant_until`` (None: to the end); ``a`` is None where there is no momentum.
     """
@@ -85,6 +113,7 @@ class Offer:
     rounds: int
     vectors: float
     cost: float
+    proved: bool
 
 
 def question(
@@ -96,6 +125,7 @@ def question(
     gap: object,
     sample_cost: object,
     round_cost: object,
+    participation: object = 1.0,
 ) -> Question:
     """Return the question, checked; constants that are None are the usual ones."""
     workers = whole("K", K)
@@ -116,6 +146,7 @@ def question(
         resolve_zeta(workers, given, "sinusoid")[0],
         real("gap", USUAL.gap if gap is None else gap, minimum=0),
         *costs,
+        share("participation", participation),
     )
 
 
@@ -166,7 +197,7 @@ def _strides(n: int, stride: float) -> tuple[int, ...]:
 
 def along(q: Question, algorithm: str) -> Iterator[Offer]:
     """Yield the offers along the trade-off curve, b rounded either way to whole samples."""
-    for bound in BOUNDS[algorithm]:
+    for bound in q.bounds[algorithm]:
         for nu in (0.0,) if algorithm == "minibatch-sgd" else NUS:
             point = invert(bound, q.epsilon, nu=nu, **q.constants)
             for b in {max(1, math.floor(point.b)), math.ceil(point.b)}:
@@ -176,7 +207,10 @@ def along(q: Question, algorithm: str) -> Iterator[Offer]:
 
 
 def neighbours(q: Question, offer: Offer) -> list[tuple[str, Offer]]:
-    """Return the offers with b or I halved or doubled, by the best bound for each."""
+    """Return the offers with b or I halved or doubled, by the best bound for each.
+
+    A half of one is no minibatch and no number of local steps, of which no bound speaks.
+    """
     changes = {
         "b/2": (offer.b // 2, offer.I),
         "2b": (2 * offer.b, offer.I),
@@ -187,8 +221,6 @@ def neighbours(q: Question, offer: Offer) -> list[tuple[str, Offer]]:
         changes = {name: changes[name] for name in ("b/2", "2b")}
     found = []
     for name, (b, I) in changes.items():
-        if b < 1 or I < 1:
-            continue
         if (other := cheapest_at(q, offer.algorithm, b, I)) is not None:
             found.append((name, other))
     return found
@@ -196,7 +228,7 @@ def neighbours(q: Question, offer: Offer) -> list[tuple[str, Offer]]:
 
 def cheapest_at(q: Question, algorithm: str, b: int, I: int) -> Offer | None:
     """Return the offer at fixed (b, I) by the best bound; None where none proves anything."""
-    offers = (at(q, algorithm, bound, b, I, None) for bound in BOUNDS[algorithm])
+    offers = (at(q, algorithm, bound, b, I, None) for bound in q.bounds[algorithm])
     return min((offer for offer in offers if offer is not None), key=rank, default=None)
 
 
@@ -218,11 +250,11 @@ def _offer(q: Question, algorithm: str, bound: str, s: Setting, nu: float | None
     stem = algorithm == "stem"
     end = None
     if stem:
-        steps = Theorem(q.L, q.K, b, I)
+        steps = Theorem(q.L, q.active, b, I)
         eta, a = float(steps.eta(1)), float(steps.momentum(2))
         end = int(steps.constant_phase_end) if steps.constant_phase_end < T else None
     else:
-        eta, a = float(FedAvgTheorem(T, q.K, b, I, q.L).eta(1)), None
+        eta, a = float(FedAvgTheorem(T, q.active, b, I, q.L).eta(1)), None
     counted = counts_of("stem" if stem else "fedavg", s)
     samples, vectors = counted.samples_per_worker, counted.vectors_up
     return Offer(
@@ -237,9 +269,10 @@ def _offer(q: Question, algorithm: str, bound: str, s: Setting, nu: float | None
         eta,
         a,
         end,
-        samples,
-        q.K * samples,
+        q.share * samples,
+        q.active * samples,
         T // I,
-        vectors,
+        q.share * vectors,
         q.sample_cost * samples + q.round_cost * vectors,
+        q.share == 1,
     )

@@ -24,7 +24,15 @@ from stemtheory.claims.contract.rows import FULL, QUICK, ContractRow, records, t
 from stemtheory.claims.contract.statistics import oracle_rows
 from stemtheory.claims.contract.use import use_rows
 from stemtheory.oracles import Problem, load_problem, make_problem, usual_dim
-from stemtheory.runtime import UsageError, Verdict, generator, one_blas_thread, truth, whole
+from stemtheory.runtime import (
+    UsageError,
+    Verdict,
+    generator,
+    one_blas_thread,
+    raised,
+    truth,
+    whole,
+)
 
 
 @one_blas_thread()
@@ -90,7 +98,7 @@ def _rows(part: str, work: Callable[[], Iterable[ContractRow]]) -> list[Contract
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
-        note = f"it raised {type(error).__name__}: {error}"
+        note = f"it raised {raised(error)}"
         return [ContractRow(f"{part} can be checked", True, None, None, Verdict.VIOLATED, note)]
 
 

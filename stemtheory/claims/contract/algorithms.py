@@ -5,6 +5,7 @@
     random numbers global generators are neither moved nor looked at, and no noise is its own
     replicates     each is the run that it would be alone
     costs          what is stated is what an oracle counts that looks at its samples
+    sent           exchanges and vectors stated are no fewer and no more than are seen to pass
     synchronised   workers hold one point after a synchronisation, or the entry says why not
     dtype, finite  every array of the state keeps its dtype, and a short run stays finite
 
@@ -23,8 +24,10 @@ from stemtheory.claims.contract import moves
 from stemtheory.claims.contract.counting import cost_fault
 from stemtheory.claims.contract.moves import Tried
 from stemtheory.claims.contract.rows import ContractRow, faultless
-from stemtheory.runtime import UsageError, Verdict, whole
+from stemtheory.claims.contract.sending import sending_fault
+from stemtheory.runtime import UsageError, Verdict, raised, whole
 
+ALONE = "one worker has nobody to send to: what is stated of that is believed"
 ANYTHING = object()  # no option means this
 ODD_VALUES: tuple[Any, ...] = (ANYTHING, "no such value", float("nan"), -1, [1.0], {}, 2.5j)
 
@@ -96,12 +99,21 @@ def count_fault(tried: Tried) -> str:
     return next(filter(None, found), "")
 
 
+def sent_fault(tried: Tried) -> str:
+    """Return where what is sent cannot be what is stated."""
+    return sending_fault(tried.made(), tried.K, tried.I)
+
+
 CHECKS: dict[str, tuple[Callable[[Tried], str], str]] = {
     "options": (option_fault, "each is checked with a sentence"),
     "deterministic": (moves.repeat_fault, "two runs of a seed have the same bits"),
     "random numbers": (moves.random_fault, "none but those that it is handed"),
     "replicates": (moves.mixing_fault, "each is the run that it would be alone"),
-    "costs": (count_fault, "samples and full passes as counted; what is sent is believed"),
+    "costs": (count_fault, "samples and full passes are those that were counted"),
+    "sent": (
+        sent_fault,
+        "as seen from a shaken worker; what is sent again is believed",
+    ),
     "synchronised": (moves.apart_fault, "workers hold one point after a synchronisation"),
     "dtype": (moves.dtype_fault, "float64 and float32 stay what they are"),
     "finite": (moves.finite_fault, "a short run by its own step sizes stays finite"),
@@ -112,7 +124,9 @@ def _row(tried: Tried, name: str, check: Callable[[Tried], str], note: str) -> C
     """Return one row; what the algorithm itself raises is a violation of it."""
     if name == "synchronised" and tried.entry.apart:
         return ContractRow(name, True, None, None, Verdict.INAPPLICABLE, tried.entry.apart)
+    if name == "sent" and tried.K == 1:
+        return ContractRow(name, True, None, None, Verdict.INAPPLICABLE, ALONE)
     try:
         return faultless(name, check(tried), note)
     except (Exception, SystemExit) as error:
-        return faultless(name, f"it raised {type(error).__name__}: {error}", note)
+        return faultless(name, f"it raised {raised(error)}", note)

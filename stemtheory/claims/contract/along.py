@@ -63,6 +63,13 @@ def estimate_constants(
     ------
     UsageError
         For a wrong T, x1 or seed, and for a run that leaves the finite numbers.
+
+    Examples
+    --------
+    >>> from stemtheory import estimate_constants, load_problem
+    >>> found = estimate_constants(load_problem("cosine", K=2, dim=2))["constants"]
+    >>> found["L"]["estimate"] <= found["L"]["declared"]
+    True
     """
     T, seed = whole("T", T), whole("seed", seed, 0)
     if T > LONGEST:

@@ -1,7 +1,8 @@
 """An oracle that looks at its samples one by one, and says at how many it looked.
 
 What an algorithm costs is stated by itself (``Costs``), and everything else asks it; here is what
-holds the statement against what was computed. What is sent cannot be seen from here.
+holds the statement against what was computed. What is sent is looked at in
+``sending``.
 
 Paper: Def: ComputationComplexity.
 """

@@ -93,8 +93,8 @@ def A_zeta(cost: Expr) -> Expr:
     return Q("0.1820") * cost
 
 
-# 6.7: what overwriting adds to dbar in a round is forgotten; where not, a flat direction grows.
-DECAYS = V / (512 * L**2) * (1 - 1 / I) <= 1 / (4 * b * K * I)
+# 6.7: overwriting adds more to dbar in a round than is forgotten: a flat direction is unstable.
+GROWS = 1 / (4 * b * K * I) <= V / (512 * L**2) * (1 - 1 / I)
 
 # 6.2, 6.3: D summed over the rounds, and ||dbar||^2 absorbed. The second line is for the first step
 # of a literal round, the fourth for (K L/4) eta ||dbar||^2, the last but one for all drift terms.
@@ -211,8 +211,8 @@ CLAIMS = (
         kind="arithmetic",
         statement="The overwrite reading has no such repair: a flat direction is unstable once"
         " bKI exceeds 128 L^2/(V(1-1/I)), whatever the step size.",
-        formula=latex(DECAYS),
-        line=DECAYS,
+        formula=latex(GROWS),
+        line=GROWS,
         by_hand="The left side is a threshold of a model, found by bisection.",
         compare=no_repair,
         cases=flat_cases,

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stemtheory.runtime import UsageError
+from stemtheory.runtime import UsageError, kept
 
 Condition = Callable[[Mapping[str, Any]], bool]
 _Term = Callable[[Mapping[str, Any]], Any]
@@ -39,7 +39,10 @@ def condition(text: str, columns: set[str]) -> Condition:
         For anything but comparisons of columns and constants, and for unknown columns.
     """
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(text := text.strip(), mode="eval").body
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, float):
+                kept(ast.get_source_segment(text, node) or "")
         test = _compile(tree, columns)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, UsageError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
@@ -21,6 +22,7 @@ from stemtheory.runtime import STREAM_VERSION, UsageError, choice, whole
 
 TIMEOUT = 20  # seconds that a scheduler has to answer
 KINDS = ("auto", "serial", "threads", "processes", "dask")
+ADDRESS = re.compile(r"local|[a-z]+://\S+|\S+:\d+")
 MOST_JOBS = 4 * (os.cpu_count() or 1)  # at a time: more of them only take memory from each other
 
 
@@ -43,6 +45,11 @@ def kind_of(kind: str, jobs: int, dask: object) -> str:
     whole("jobs", jobs)
     if not isinstance(dask, str | None):
         raise UsageError(f"dask is {dask!r:.60}, but it must be an address in quotes, or 'local'.")
+    if dask is not None and not ADDRESS.fullmatch(dask):
+        raise UsageError(
+            f"dask is {dask!r:.60}, but it must be local, or the address of a scheduler with its"
+            " port: write such as tcp://127.0.0.1:8786."
+        )
     if dask is not None and kind not in ("auto", "dask"):
         raise UsageError(f"dask was given together with executor {kind}: give one of them.")
     if kind == "auto":

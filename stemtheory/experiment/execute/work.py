@@ -16,7 +16,16 @@ from scipy.special import stdtrit
 from stemtheory._version import __version__
 from stemtheory.experiment.design.cells import Cell, ladder
 from stemtheory.experiment.execute.provenance import provenance
-from stemtheory.runtime import Floats, is_out_of_memory, one_blas_thread, uncounted
+from stemtheory.runtime import (
+    Floats,
+    UsageError,
+    is_out_of_memory,
+    one_blas_thread,
+    raised,
+    read_npz,
+    refuse_misfits,
+    uncounted,
+)
 from stemtheory.simulator import Run, Trace, simulate
 
 STATUSES = ("ok", "diverged", "failed")
@@ -122,10 +131,23 @@ def half_width_of_log(mean: float | None, stderr: float | None, replicates: int)
     return float(stdtrit(replicates - 1, 0.975)) * stderr / mean
 
 
-def load_trace(data: bytes) -> tuple[Any, Floats]:
-    """Return ``times`` (n,) and ``running`` (n, R) of a stored trace."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        return arrays["times"], arrays["running"]
+def load_trace(result: CellResult) -> tuple[Any, Floats]:
+    """Return ``times`` (n,) and ``running`` (n, R) of the trace that a cell's outcome holds.
+
+    Raises
+    ------
+    UsageError
+        If it is no such record: a store may be anybody's.
+    """
+    name, todo = f"the record of cell {result.id}", "run the sweep again with another store"
+    found = read_npz(name, todo, result.trace or b"")
+    times = found.get("times", _none())
+    points = times.shape[:1]
+    like = {"times": np.empty(points, int), "running": np.empty((*points, *result.grad_sq.shape))}
+    refuse_misfits(name, found, like, todo)
+    if not len(times) or times[0] < 1 or np.any(np.diff(times) < 1):
+        raise UsageError(f"{name} cannot be read (its times do not rise from 1 on): {todo}.")
+    return times, found["running"]
 
 
 def _climb(cell: Cell) -> Trace:
@@ -185,4 +207,4 @@ def _packed(trace: Trace) -> bytes:
 def _reason(error: BaseException) -> str:
     if is_out_of_memory(error):
         return "out of memory: lower K, dim or replicates, or run fewer jobs"
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return raised(error)

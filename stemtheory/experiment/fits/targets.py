@@ -246,7 +246,7 @@ def _of(part: slice, values: Floats) -> Floats:
 def _recorded(point: Point, result: CellResult, part: slice) -> _Curve:
     """The running average of one run; from what comes before it, its costs grow linearly."""
     assert result.trace is not None
-    at, every = load_trace(result.trace)
+    at, every = load_trace(result)
     running = _of(part, every)
     times = np.asarray(at, dtype=np.float64)
     before, at_end = _paid(asdict(point.cell.run.costs(0))), _paid(result.facts)

@@ -15,6 +15,7 @@ import numpy as np
 
 from stemtheory.bounds import Question, cheapest_at
 from stemtheory.report.drawing import render
+from stemtheory.report.tables import large
 from stemtheory.runtime import Floats, write_file
 
 if TYPE_CHECKING:
@@ -99,8 +100,9 @@ def draw(data: CostMap, figure: Canvas) -> None:
     ax.set_xlabel("samples per minibatch of a worker, $b$")
     ax.set_ylabel("local steps per round, $I$")
     q = data.question
+    least = large(float(f"{data.least:.3g}"))
     ax.set_title(
-        f"STEM's proved cost to $\\epsilon$ = {q.epsilon:g}, over the least: {data.least:.3g}"
+        f"STEM's proved cost to $\\epsilon$ = {q.epsilon:g}, over the least: {least}"
         f"\n(a sample {q.sample_cost:g}, a round {q.round_cost:g}, K = {q.K})"
     )
     bar = figure.colorbar(image, ax=ax, extend="max", pad=0.02, format=lambda v, _: f"{2**v:.3g}")

@@ -109,6 +109,11 @@ def unsuited(problem: Problem, algorithm: Algorithm, T: int, *, per_sample: bool
     return None
 
 
+def compiles(problem: Problem, algorithm: Algorithm, T: int) -> bool:
+    """Return whether the fused engine can run so many steps of an algorithm on this processor."""
+    return not (unsuited(problem, algorithm, T, per_sample=False) or missing())
+
+
 @functools.cache
 def missing() -> str | None:
     """Return why nothing can be compiled here, or None."""

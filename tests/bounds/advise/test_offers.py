@@ -10,7 +10,7 @@ import pytest
 
 from stemtheory.bounds import evaluate, invert
 from stemtheory.bounds.advise.offers import advise
-from stemtheory.bounds.advise.search import BOUNDS, cheapest, cheapest_at, question
+from stemtheory.bounds.advise.search import BOUNDS, cheapest, cheapest_at, neighbours, question
 from stemtheory.cli.app import main
 from stemtheory.report.plots.costs import costs_of
 from stemtheory.runtime.errors import UsageError
@@ -275,3 +275,38 @@ def test_neighbours_are_what_their_names_say_and_none_is_below_one() -> None:
     named = {near["change"] for near in single["neighbours"]}
     assert single["choice"]["b"] > 1 or "b/2" not in named
     assert single["choice"]["I"] > 1 or "I/2" not in named
+
+
+@pytest.mark.parametrize("algorithm", BOUNDS)
+def test_one_is_not_halved(algorithm: str) -> None:
+    q = question(0.05, 4, **CONSTANTS, sample_cost=1.0, round_cost=0.0)
+    offer = cheapest_at(q, algorithm, 1, 1)
+    assert offer is not None
+    found = [(name, near.b, near.I) for name, near in neighbours(q, offer)]
+    expected = [("2b", 2, 1)] + ([] if algorithm == "minibatch-sgd" else [("2I", 1, 2)])
+    assert found == expected
+
+
+def test_a_share_of_the_workers_is_forecast_as_that_many_and_never_called_proved() -> None:
+    few = advise(1e-3, 100, participation=0.1, round_cost=7.0)
+    ten = advise(1e-3, 10, round_cost=7.0)
+    sgd = next(o for o in offers(ten) if o["algorithm"] == "minibatch-sgd")
+    choice = few["choice"]
+    assert {o["algorithm"] for o in offers(few)} == {"minibatch-sgd", "fedavg"}
+    assert not any(o["proved"] for o in offers(few))
+    assert all(o["proved"] for o in offers(ten))
+    same = ("algorithm", "b", "I", "T", "eta", "rounds", "cost", "samples_total")
+    assert [choice[name] for name in same] == [sgd[name] for name in same]
+    assert choice["samples"] == pytest.approx(sgd["samples"] / 10)
+    assert choice["vectors"] == pytest.approx(sgd["vectors"] / 10)
+    assert few["guidance"][0].startswith("No theorem covers rounds of 10 of 100 workers")
+    assert few["sweet_spot"] is None
+    assert "sweet_spot" in few["reasons"]
+
+
+def test_a_share_that_is_everybody_is_proved_as_before() -> None:
+    asked = advise(1e-2, 4, participation=0.9)
+    assert asked["question"].pop("participation") == 0.9
+    whole = advise(1e-2, 4)
+    whole["question"].pop("participation")
+    assert asked == whole

@@ -16,8 +16,9 @@ from stemtheory import UsageError, check_algorithm, simulate
 from stemtheory.algorithms import ALGORITHMS, Entry, Option, is_algorithm, spread
 from stemtheory.algorithms.costs import Costs
 from stemtheory.claims import passed
-from stemtheory.claims.contract.algorithms import CHECKS
+from stemtheory.claims.contract.algorithms import ALONE, CHECKS
 from stemtheory.claims.contract.moves import Tried, global_fault
+from stemtheory.claims.contract.sending import seen, sending_fault
 from stemtheory.cli.app import main
 from stemtheory.oracles import names
 from stemtheory.runtime import real
@@ -99,6 +100,19 @@ class Remembers(Mutant):
         return State(state.x - step.eta * self.kept)
 
 
+class Meets(Mutant):
+    """It averages its first gradients, and keeps the mean."""
+
+    def init(self, problem: Any, x: Any, eta: float, minibatch: Any) -> State:
+        first = problem.stochastic_gradient(x, minibatch)
+        return State(x, spread(first.mean(axis=-2), x))
+
+
+def _peeks(problem: Any, x: Any, minibatch: Any) -> Any:
+    """Return gradients at points that are nearer to each other than the workers were."""
+    return problem.stochastic_gradient((x + spread(x.mean(axis=-2), x)) / 2, minibatch)
+
+
 def _nudged(x: Any) -> Any:
     moved: Any = np.array(spread(x.mean(axis=-2), x))
     moved[..., 0, :] *= 1 + 1e-15
@@ -176,6 +190,26 @@ MUTANTS: dict[str, tuple[Entry, str]] = {
         ),
         "costs",
     ),
+    "states that nothing is sent up": (entry(lambda: Mutant(costs=Costs(vectors_up=0))), "sent"),
+    "states that nothing is sent down": (
+        entry(lambda: Mutant(costs=Costs(vectors_down=0))),
+        "sent",
+    ),
+    "states every vector twice": (
+        entry(lambda: Mutant(costs=Costs(vectors_up=2, vectors_down=2))),
+        "sent",
+    ),
+    "states no exchange": (entry(lambda: Mutant(costs=Costs(exchanges=0))), "sent"),
+    "states every exchange twice": (entry(lambda: Mutant(costs=Costs(exchanges=2))), "sent"),
+    "states a vector before the loop": (
+        entry(lambda: Mutant(costs=Costs(initial_vectors=1))),
+        "sent",
+    ),
+    "hides an average before the loop": (
+        entry(lambda: Meets(costs=Costs(initial_batch=True))),
+        "sent",
+    ),
+    "hides an average amid a round": (entry(lambda: Mutant(gradients=_peeks)), "sent"),
     "does not average": (entry(lambda: Mutant(meet=lambda x: x)), "synchronised"),
     "averages all but one": (entry(lambda: Mutant(meet=_nudged)), "synchronised"),
     "widens": (
@@ -242,6 +276,59 @@ def test_a_check_that_fails_in_its_own_way_is_one_sentence() -> None:
         simulate("cosine", wrong, T=8, algorithm_options={"eta_g": "abc"})
 
 
+# -- what is sent, of all that come with the package
+
+
+def stated(name: str, **more: float) -> str:
+    """Return what is wrong where an algorithm states other multiples of what it sends."""
+    made, tried = ALGORITHMS[name].make(None), Tried(ALGORITHMS[name], {}, 0)
+    changed = {what: factor * getattr(made.costs, what) for what, factor in more.items()}
+    watched = Restated(made, replace(made.costs, **changed))
+    return sending_fault(watched, tried.K, tried.I)
+
+
+class Restated:
+    """An algorithm with other costs."""
+
+    def __init__(self, algorithm: Any, costs: Costs) -> None:
+        self.algorithm, self.costs = algorithm, costs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.algorithm, name)
+
+
+SENDERS = sorted(name for name in ALGORITHMS if name != "storm")  # one worker
+
+
+@pytest.mark.parametrize("name", SENDERS)
+def test_no_statement_may_leave_out_what_is_sent_or_multiply_it(name: str) -> None:
+    assert stated(name) == ""
+    for way in ("vectors_up", "vectors_down"):
+        assert "0 vectors" in stated(name, **{way: 0})
+        assert "were seen to pass" in stated(name, **{way: 3})
+    assert "0 exchanges" in stated(name, exchanges=0)
+    assert "exchanges" in stated(name, exchanges=4)
+
+
+def test_most_of_them_may_not_even_double_it() -> None:
+    """What a server keeps of its own looks like a second vector; mimelite's two may be one."""
+    assert [n for n in SENDERS if not stated(n, vectors_up=2)] == ["slowmo", "vrl-sgd"]
+    assert [n for n in SENDERS if not stated(n, exchanges=2)] == ["mimelite"]
+
+
+@pytest.mark.parametrize("sync", ["average-first", "average-both"])
+def test_what_waits_for_a_mean_is_an_exchange_of_its_own(sync: str) -> None:
+    first, a_round = seen(ALGORITHMS["stem"].make({"sync": sync}), 3, 3)
+    assert (first.fewest, first.least, first.most) == (1, 1, 1)
+    assert (a_round.fewest, a_round.least) == (2, 2)
+    assert seen(ALGORITHMS["stem"].make(None), 3, 3)[1] == (1, 1, 2, 2)
+
+
+def test_one_worker_sends_nothing_that_can_be_seen() -> None:
+    (row,) = (row for row in check_algorithm("storm") if row.constant == "sent")
+    assert (row.verdict, row.note) == ("inapplicable", ALONE)
+
+
 # -- the command
 
 
@@ -297,4 +384,4 @@ def test_a_mutant_fails_the_command(
 ) -> None:
     monkeypatch.setattr("tests.helpers.example_algorithm.ENTRY", MUTANTS["does not average"][0])
     assert main(["check", "tests.helpers.example_algorithm:ENTRY"]) == 1
-    assert "FAILED: synchronised" in capsys.readouterr().out
+    assert "FAILED: sent, synchronised" in capsys.readouterr().out

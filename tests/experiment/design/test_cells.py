@@ -1,5 +1,6 @@
 """Cells: an identity that nothing but the settings can change, and numbers that depend on it."""
 
+import io
 import os
 import subprocess
 import sys
@@ -12,8 +13,8 @@ import pytest
 from stemtheory import load_problem, simulate
 from stemtheory.experiment.design.cells import Cell, ladder
 from stemtheory.experiment.execute.provenance import commit
-from stemtheory.experiment.execute.work import half_width_of_log, load_trace, run_cell
-from stemtheory.runtime import canonical
+from stemtheory.experiment.execute.work import CellResult, half_width_of_log, load_trace, run_cell
+from stemtheory.runtime import UsageError, canonical
 from stemtheory.simulator import AlgorithmChoice, ProblemChoice, Run, ScheduleChoice, pairs
 from tests.experiment.sweeps import other
 from tests.helpers.sources import ROOT
@@ -167,11 +168,47 @@ def test_the_record_ends_at_T_with_the_average() -> None:
     cell = replace(CELL, record=5)
     found = run_cell(cell)
     assert found.trace is not None
-    times, running = load_trace(found.trace)
+    times, running = load_trace(found)
     assert times.tolist() == cell.record_times() == [1, 3, 7, 18, 48]
     assert running.shape == (5, 5)
     assert running[-1] == pytest.approx(found.grad_sq, rel=1e-12)
     assert run_cell(cell).trace == found.trace  # the bytes, too
+
+
+def packed(**arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+TIMES, RUNNING = np.array([1, 3, 48]), np.ones((3, 5))
+DAMAGED: dict[str, bytes] = {
+    "nothing": b"",
+    "no archive": b"PK of another kind",
+    "cut": packed(times=TIMES, running=RUNNING)[:-40],
+    "a member is missing": packed(times=TIMES),
+    "a member is left over": packed(times=TIMES, running=RUNNING, more=TIMES),
+    "a row that would be broadcast": packed(times=TIMES, running=np.ones((1, 5))),
+    "other replicates": packed(times=TIMES, running=np.ones((3, 4))),
+    "numbers for times": packed(times=TIMES / 2, running=RUNNING),
+    "times that fall": packed(times=TIMES[::-1], running=RUNNING),
+    "no times": packed(times=TIMES[:0], running=RUNNING[:0]),
+    "times of two axes": packed(times=TIMES[:, None], running=RUNNING),
+    "a number that stands alone": packed(times=np.array(3), running=RUNNING),
+    "text": packed(times=TIMES, running=np.full((3, 5), "x")),
+    "objects": packed(times=TIMES, running=np.full((3, 5), None)),
+    "sizes that lie": packed(times=TIMES, running=RUNNING).replace(b"(3, 5)", b"(9, 5)"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_damaged_record_is_one_sentence(kind: str) -> None:
+    found = CellResult("a-cell", "ok", grad_sq=np.ones(5), trace=DAMAGED[kind])
+    with pytest.raises(UsageError, match="the record of cell a-cell cannot be read") as caught:
+        load_trace(found)
+    assert str(caught.value).endswith("run the sweep again with another store.")
+    sound = replace(found, trace=packed(times=TIMES, running=RUNNING))
+    assert load_trace(sound)[1].tolist() == RUNNING.tolist()
 
 
 def test_the_ladder_of_replicates() -> None:

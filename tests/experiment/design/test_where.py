@@ -83,3 +83,10 @@ def test_an_unknown_column_lists_the_known_ones() -> None:
 def test_an_order_of_number_and_text_is_refused() -> None:
     with pytest.raises(UsageError, match="have no order"):
         condition("problem < 3", set(ROW))(ROW)
+
+
+@pytest.mark.parametrize("number", ["1e-400", "1e400", "-1e-999"])
+def test_a_number_that_a_float_cannot_hold_is_named(number: str) -> None:
+    with pytest.raises(UsageError, match=f"{number.lstrip('-')} would be read as"):
+        condition(f"K == 4 and (sigma > {number} or zeta < 1)", {"K", "sigma", "zeta"})
+    assert condition("sigma > 0.0", {"sigma"})({"sigma": 1.0})

@@ -10,6 +10,7 @@ import pytest
 from stemtheory import simulate
 from stemtheory.experiment import sweep as front
 from stemtheory.experiment.design.points import Machine, points
+from stemtheory.experiment.execute.executors import kind_of
 from stemtheory.experiment.store.results import Store
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator import fused
@@ -116,3 +117,22 @@ def test_to_insist_on_what_cannot_be_compiled_is_an_error_with_its_line() -> Non
     text = TEXT.replace("b = 1", 'b = 1\nengine = "fused"')
     with pytest.raises(UsageError, match=r"line 13: grids.main: engine fused cannot be used"):
         engines("array", text=text)
+
+
+@pytest.mark.parametrize(
+    "address", ["nonsense", "", "tcp://", "host:", "127.0.0.1", "LOCAL", "a b:1"]
+)
+def test_a_dask_address_that_is_none_is_refused_before_anything_is_looked_at(address: str) -> None:
+    """With nothing left to run nobody is asked, and what was typed would be believed."""
+    with pytest.raises(UsageError, match="must be local, or the address of a scheduler"):
+        kind_of("auto", 1, address)
+    assert {kind_of("auto", 1, good) for good in ("local", "tcp://h:1", "h:8786")} == {"dask"}
+
+
+def test_so_it_is_where_nothing_is_left_to_run(tmp_path: Path) -> None:
+    run(small(TEXT), store=tmp_path / "s.sqlite")
+    for dry_run in (False, True):
+        with pytest.raises(UsageError, match="dask is 'nonsense'"):
+            front.run_sweep(
+                small(TEXT), store=tmp_path / "s.sqlite", dask="nonsense", dry_run=dry_run
+            )
