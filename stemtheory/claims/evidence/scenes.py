@@ -7,6 +7,7 @@ Paper: Algorithm (Algo_DR-STORM_batch_App), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
@@ -28,6 +29,7 @@ from stemtheory.claims.language import (
     Expr,
     Index,
     Inner,
+    Line,
     Over,
     Step,
     Sum,
@@ -248,6 +250,12 @@ class PointScene(RunScene):
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """The points are what they are."""
         return 0.0 if isinstance(node, Symbol) and node.vector else super().rounding(node, value)
+
+
+def in_excess(line: Line, given: Index, opened: Callable[[Any], RunScene]) -> Line:
+    """Return what is compared of a line about any run, with the closed forms of both algorithms."""
+    rules = (_sampled,) if opened is points_of else (*STEM, *FEDAVG)
+    return Line(tuple(_compared(step, given, rules) for step in line.steps))
 
 
 @cache

@@ -24,6 +24,7 @@ from stemtheory.claims.language.expression import chain as chain
 from stemtheory.claims.language.expression import equal as equal
 from stemtheory.claims.language.expression import expr as expr
 from stemtheory.claims.language.expression import valued as valued
+from stemtheory.claims.language.letters import spoken_of as spoken_of
 from stemtheory.claims.language.mutation import Wrong as Wrong
 from stemtheory.claims.language.mutation import wrong_versions as wrong_versions
 from stemtheory.claims.language.printing import latex as latex
