@@ -126,7 +126,7 @@ def curves(level: str) -> tuple[tuple[Setting, ...], ...]:
     longest = REPAIRED["a"].longest
     lengths = [2, 3, *(int(i) for i in np.geomspace(10, 1e7, n)), longest, longest + 1]
     found = [
-        Setting(n * I, K, b, I, L, 1.0, 1.0, 1.0, sync_batch=-(-I // longest))
+        Setting(n * I, K, b, I, L, 0.1 / L, L, 1.0, sync_batch=-(-I // longest))
         for n, I, K, L in product(rounds.tolist(), lengths, (1, 3, 1000), (0.1, 1.0))
         for least in (max(1.0, math.sqrt(n) / (I * K)),)
         for b in dict.fromkeys((least, float(math.ceil(least))))
