@@ -44,7 +44,7 @@ from stemtheory.claims.language import (
     Expr,
     Index,
     Line,
-    Step,
+    Relation,
     Times,
     checked,
     excess,
@@ -147,7 +147,7 @@ def on_sizes(
     return replace(found, where="all", **{name: values[met] for name, values in flat.items()})
 
 
-def _spelled(step: Step, meaning: Mapping[Expr, Expr]) -> Step:
+def _spelled(step: Relation, meaning: Mapping[Expr, Expr]) -> Relation:
     return replace(step, left=meant(step.left, meaning), right=meant(step.right, meaning))
 
 
@@ -160,7 +160,9 @@ def _met(evaluation: Evaluation, provided: Line | None, times: Times) -> Any:
     return (c.left <= c.right + c.floor).reshape(len(steps), -1).all(axis=0)
 
 
-def _together(evaluation: Evaluation, steps: list[Step], times: Times, where: Any) -> Comparison:
+def _together(
+    evaluation: Evaluation, steps: list[Relation], times: Times, where: Any
+) -> Comparison:
     """Return the sides of several comparisons one after the other, with their places and times."""
     found = [_sides(evaluation, step, times) for step in steps]
     shapes = [np.shape(side) for sides in found for side in sides]
@@ -178,7 +180,7 @@ def _together(evaluation: Evaluation, steps: list[Step], times: Times, where: An
     return Comparison(left, right, tiled(where), tiled(times.at["t"]), floor=floor)
 
 
-def _sides(evaluation: Evaluation, step: Step, times: Times) -> tuple[Any, Any, Any]:
+def _sides(evaluation: Evaluation, step: Relation, times: Times) -> tuple[Any, Any, Any]:
     """Return left, right and floor of a comparison in excess form, [n, R] or [n, R, K]."""
     left, error = evaluation.value(step.left, times), evaluation.error(step.left, times)
     if step.sign == "=":

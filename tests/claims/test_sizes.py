@@ -14,7 +14,7 @@ from stemtheory.claims.base import Claim, Comparison
 from stemtheory.claims.evidence.sequences import SequenceScene
 from stemtheory.claims.evidence.size_scenes import SizeScene, scene_of_sizes
 from stemtheory.claims.judge import judge
-from stemtheory.claims.language import Line, Q, Step, chain, equal, excess, letters, meant
+from stemtheory.claims.language import Line, Q, Relation, chain, equal, excess, letters, meant
 from stemtheory.claims.language.letters import (
     I,
     K,
@@ -106,7 +106,7 @@ def test_a_meaning_is_multiplied_out_and_cancels() -> None:
             left=meant(eta[t] * c, {c: CHOSEN}),
         )
     )
-    assert step == Step(
+    assert step == Relation(
         excess((sigma**2 / (24 * kbar**3 * L * I) * eta[t] <= 0).steps[0]).left, "<=", step.right
     )
     assert step.right == letters.expr(0)

@@ -31,7 +31,7 @@ from stemtheory.claims.language import (
     Inner,
     Line,
     Over,
-    Step,
+    Relation,
     Sum,
     Symbol,
     Times,
@@ -156,7 +156,7 @@ class RunScene:
             :, :, :, None
         ]
 
-    def compared(self, step: Step, given: Index) -> Step:
+    def compared(self, step: Relation, given: Index) -> Relation:
         """Return a comparison in excess form, with the closed forms of what comes after F_u."""
         return _compared(step, given, FEDAVG if isinstance(self.path, FedAvgPath) else STEM)
 
@@ -243,7 +243,7 @@ class PointScene(RunScene):
             self._instances[given] = Times({"t": np.tile(self.path.t, 2)})
         return self._instances[given]
 
-    def compared(self, step: Step, given: Index) -> Step:
+    def compared(self, step: Relation, given: Index) -> Relation:
         """Return a comparison in excess form, with the closed forms of one sample's noise."""
         return _compared(step, given, (_sampled,))
 
@@ -259,7 +259,7 @@ def in_excess(line: Line, given: Index, opened: Callable[[Any], RunScene]) -> Li
 
 
 @cache
-def _compared(step: Step, given: Index, rules: tuple[Any, ...]) -> Step:
+def _compared(step: Relation, given: Index, rules: tuple[Any, ...]) -> Relation:
     return excess(step, tuple(partial(rule, given=given) for rule in rules))
 
 

@@ -24,7 +24,7 @@ from stemtheory.claims.language.expression import (
     Inner,
     Line,
     Over,
-    Power,
+    Raised,
     Rise,
     Symbol,
     Young,
@@ -326,7 +326,7 @@ def exp(value: Any) -> Expr:
 
 def sqrt(value: Any) -> Expr:
     """The square root."""
-    return Power(expr(value), expr(Fraction(1, 2)))
+    return Raised(expr(value), expr(Fraction(1, 2)))
 
 
 def spoken_of(line: Line) -> list[str]:
