@@ -243,6 +243,7 @@ class Claim:
     section: str = ""
     line: Line | None = None
     by_hand: str = ""
+    excess: str = ""
 
     @property
     def number(self) -> str:

@@ -7,6 +7,7 @@ Paper: Algorithm (Algo_DR-STORM_batch_App), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
@@ -28,8 +29,9 @@ from stemtheory.claims.language import (
     Expr,
     Index,
     Inner,
+    Line,
     Over,
-    Step,
+    Relation,
     Sum,
     Symbol,
     Times,
@@ -154,7 +156,7 @@ class RunScene:
             :, :, :, None
         ]
 
-    def compared(self, step: Step, given: Index) -> Step:
+    def compared(self, step: Relation, given: Index) -> Relation:
         """Return a comparison in excess form, with the closed forms of what comes after F_u."""
         return _compared(step, given, FEDAVG if isinstance(self.path, FedAvgPath) else STEM)
 
@@ -241,7 +243,7 @@ class PointScene(RunScene):
             self._instances[given] = Times({"t": np.tile(self.path.t, 2)})
         return self._instances[given]
 
-    def compared(self, step: Step, given: Index) -> Step:
+    def compared(self, step: Relation, given: Index) -> Relation:
         """Return a comparison in excess form, with the closed forms of one sample's noise."""
         return _compared(step, given, (_sampled,))
 
@@ -250,8 +252,14 @@ class PointScene(RunScene):
         return 0.0 if isinstance(node, Symbol) and node.vector else super().rounding(node, value)
 
 
+def in_excess(line: Line, given: Index, opened: Callable[[Any], RunScene]) -> Line:
+    """Return what is compared of a line about any run, with the closed forms of both algorithms."""
+    rules = (_sampled,) if opened is points_of else (*STEM, *FEDAVG)
+    return Line(tuple(_compared(step, given, rules) for step in line.steps))
+
+
 @cache
-def _compared(step: Step, given: Index, rules: tuple[Any, ...]) -> Step:
+def _compared(step: Relation, given: Index, rules: tuple[Any, ...]) -> Relation:
     return excess(step, tuple(partial(rule, given=given) for rule in rules))
 
 

@@ -1,0 +1,34 @@
+"""Tries every version that rules make of the claims' lines, and records what became of them.
+
+The record comes with the package and is what the ledger's page shows; ``stemtheory verify
+--mutants`` tries them again. It takes some minutes.
+
+    python -m benchmarks.claim_versions [PATTERN ...]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from stemtheory.claims.checking import judged
+from stemtheory.claims.ledger import select
+from stemtheory.claims.rules import RECORD, recorded, try_rules
+
+
+def main(patterns: list[str]) -> None:
+    found = dict(recorded())
+    for claim in select(patterns):
+        if claim.line is None or claim.by_hand:
+            found.pop(claim.id, None)
+            continue
+        tally = try_rules(claim, judged(claim)).to_json()
+        found[claim.id] = {"formula": claim.formula, **tally}
+        print(claim.id, *(tally[name] for name in ("refused", "rejected", "implied")), flush=True)
+    known = [claim.id for claim in select(())]
+    kept = {name: found[name] for name in known if name in found}
+    RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
