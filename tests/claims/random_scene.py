@@ -131,6 +131,6 @@ class RandomScene:
         """Rounding is of no interest here."""
         return 0.0
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Nor here."""
         return 0.0

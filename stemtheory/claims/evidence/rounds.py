@@ -93,7 +93,7 @@ class RoundScene:
         """Means of squares and their roots: a few units each."""
         return 8 * EPS * np.abs(value)
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Refuse: moments have no points."""
         raise TypeError(node)
 

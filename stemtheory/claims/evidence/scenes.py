@@ -20,7 +20,7 @@ from stemtheory.claims.evidence import closed_forms
 from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.recorded import schedule_of
+from stemtheory.claims.evidence.recorded import schedule_of, square
 from stemtheory.claims.evidence.sums import growth
 from stemtheory.claims.language import (
     EPS,
@@ -197,6 +197,8 @@ class RunScene:
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Points are sums of up to I steps and means of K; gradients cost their terms' ulps."""
         path = self.path
+        if isinstance(node, At) and node.function == "f":
+            return 16 * EPS * np.abs(value)
         if isinstance(node, At) or node.name == "next_value":
             size = np.abs(value) + path.setting.L * (1 + self._largest)
             return 8 * EPS * (size + NOISY * path.setting.sigma)
@@ -211,10 +213,11 @@ class RunScene:
     def _largest(self) -> float:
         return float(np.nanmax(np.abs(self.path.p)))
 
-    def slope(self, node: At, value: Any) -> Any:
-        """L for gradients; for the loss, L times how far a point is from a minimum, at most."""
-        L = self.path.setting.L
-        return L * (1 + self._largest) if node.function == "f" else L
+    def slope(self, node: At, point: Any) -> Any:
+        """L for gradients; the norm of the gradient for the loss."""
+        if node.function == "f":
+            return np.sqrt(square(self.path.problem.full_gradient(point)))
+        return self.path.setting.L
 
 
 class PointScene(RunScene):

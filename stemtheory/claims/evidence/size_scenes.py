@@ -149,7 +149,7 @@ class SizeScene:
         # w_t may be what is left of the cap, of which sigma^2 t is taken with its rounding
         return size + _column(16 * EPS * self._cap()) if _named(node, "w") else size
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Refuse: sizes have no points."""
         raise TypeError(node)
 

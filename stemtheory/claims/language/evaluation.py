@@ -95,7 +95,7 @@ class Scene(Protocol):
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Return a bound of the rounding in a letter or an oracle's value."""
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Return by how much a loss or gradient may change where its point moves by one."""
 
 
@@ -218,7 +218,8 @@ class Evaluation:
             case At(_, point):
                 moved = np.abs(self.error(point, times))
                 moved = moved if node.is_vector else np.sum(moved, axis=-1)
-                return self.scene.slope(node, value) * moved + self.scene.rounding(node, value)
+                slope = self.scene.slope(node, self.value(point, times))
+                return slope * moved + self.scene.rounding(node, value)
             case Sum(terms):
                 if self.scene.total(node, times) is not None:
                     return 16 * EPS * np.abs(value)
