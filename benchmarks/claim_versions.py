@@ -25,9 +25,7 @@ def main(patterns: list[str]) -> None:
         tally = try_rules(claim, judged(claim)).to_json()
         found[claim.id] = {"formula": claim.formula, **tally}
         print(claim.id, *(tally[name] for name in ("refused", "rejected", "implied")), flush=True)
-    known = [claim.id for claim in select(())]
-    kept = {name: found[name] for name in known if name in found}
-    RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        RECORD.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

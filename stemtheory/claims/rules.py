@@ -97,8 +97,8 @@ def _put(claim: Claim, subject: Any, sound: set[str], alive: dict[Wrong, float])
         try:
             with np.errstate(all="ignore"):
                 comparison = claim.compare(subject, line=version.line)
-        except (IndexError, KeyError, TypeError, UsageError):  # no such time, no closed form
-            del alive[version]
+        except (ArithmeticError, IndexError, KeyError, TypeError, UsageError):
+            del alive[version]  # no such time, no closed form, a zero below
             continue
         is_broken, slack = _outcome(claim, comparison, sound)
         alive[version] = min(alive[version], slack)
