@@ -262,20 +262,6 @@ class Claim:
         return self.expected.get((reading, where), Verdict.HOLDS)
 
 
-def arithmetic(
-    name: str,
-    label: str,
-    statement: str,
-    formula: str,
-    compare: Compare,
-    *mutants: Mutant,
-    **more: Any,
-) -> Claim:
-    """Return a claim between numbers; without own mutants the right side is divided."""
-    tried = mutants or (SCALED,)
-    return Claim(name, label, "arithmetic", statement, formula, compare, mutants=tried, **more)
-
-
 @dataclass(frozen=True)
 class InMeans:
     """What a mean over ``replicates`` says where a conditional claim is broken on one of them.
