@@ -23,12 +23,7 @@ from tests.claims.random_scene import RandomScene
 
 # Lines that are this project's own in the form given here, and are not printed in the paper.
 Pair = tuple[Any, Any]
-OWN = {
-    "M1-L": "its sum ends at t - 1, one term before the printed one",
-    "A2p": "what is printed is zeta = 0; what is asked is that gradients are equal",
-    "M3-R": "the distance J_t at the jump is docs/repaired-theorem.md's, not the paper's",
-    "M5-R": "as M3-R",
-}
+OWN = {"A2p": "what is printed is zeta = 0; what is asked is that gradients are equal"}
 # Lines with steps of their own: these pairs of the transcription must be among them.
 COVERED = {"M7d": (1,)}
 # Conditions on constants: tests/claims/repaired/test_second_hand.py compares them, and says what of
@@ -41,8 +36,14 @@ LINES = {name: claim for name, claim in claims().items() if claim.line}
 COMPARED = [name for name in LINES if name not in {*OWN, *CONSTANTS, *second_hand.LEFT_OUT}]
 ASSIGNMENTS = [(seed, t) for seed in range(5) for t in (6, 7, 8)]  # inside a round, and its end
 DIVIDED = ("REP4", "Ra", "Rb", "Rc")  # by eta_T T/2, so that a run can be put beside them
-# Wrong versions that say the same: one printed link made another, the sum of K means.
-ALIKE = {"M6a": r"without -1 a\[t\]", "U3": r"x\[t, k\] -> xbar\[t\]"}
+# Wrong versions that say the same: one printed link made another, the sum of K means, b samples at
+# every step, and the printed sum in place of the shorter one.
+ALIKE = {
+    "M6a": r"without -1 a\[t\]",
+    "U3": r"x\[t, k\] -> xbar\[t\]",
+    "M1-L": r"sum start\+1\.\.t-1 -> start\+1\.\.t",
+    **dict.fromkeys(("M3-R", "M5-R"), r"batch\[.*"),
+}
 # Sizes at which another member of a maximum or minimum is the one in force, by seed: I and b.
 ELSEWHERE = {"SCH0": {3: (2, 2e-3), 4: (1000, 3e-7)}, "SCH5": {4: (1000, 3e-7)}}
 CONDITIONAL = ("SCH10", "SCH10-curve", "SCH11")  # whose condition is transcribed as well
@@ -85,6 +86,11 @@ def found_in(left: Any, right: Any, pairs: list[Pair]) -> bool:
 def defined(claim: Claim, r: Any, t: int) -> None:
     """Give a letter that a line defines its meaning: else the line would say nothing about it."""
     match claim.id:
+        case "M3-R":  # x_{t+1} - x_t is the step, at the jump from the mean: J_t is its square
+            x, move = (r.xbar[t], r.dbar[t]) if r.jump else (r.x[t], r.d[t])
+            r.x[t + 1] = x - r.eta[t] * move
+        case "M1-L":  # its sum ends at t - 1, one term before the printed one
+            r.eta[t] = 0.0
         case "F2c":
             r.step = 1 / (9 * r.L * r.I)  # the largest, as is said there
         case "M6a" | "M6b":
