@@ -24,7 +24,7 @@ from stemtheory.claims.judge import instances
 from stemtheory.claims.language import Wrong, wrong_versions
 from stemtheory.runtime import UsageError, Verdict, one_blas_thread
 
-RECORD = Path(__file__).parent / "versions.json"  # made by benchmarks/claim_versions.py
+RECORD = Path(__file__).parent / "versions.json"  # made by docs/build/versions.py
 
 
 @dataclass(frozen=True)

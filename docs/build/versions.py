@@ -3,7 +3,7 @@
 The record comes with the package and is what the ledger's page shows; ``stemtheory verify
 --mutants`` tries them again. It takes some minutes.
 
-    python -m benchmarks.claim_versions [PATTERN ...]
+    python -m docs.build.versions [PATTERN ...]
 """
 
 from __future__ import annotations
