@@ -17,6 +17,7 @@ from stemtheory.claims.rules import RECORD, recorded, try_rules
 
 
 def main(patterns: list[str]) -> None:
+    """Try the claims that the patterns name, all without any; the record of others is kept."""
     found = dict(recorded())
     for claim in select(patterns):
         if claim.line is None or claim.by_hand:
@@ -24,7 +25,7 @@ def main(patterns: list[str]) -> None:
             continue
         tally = try_rules(claim, judged(claim)).to_json()
         found[claim.id] = {"formula": claim.formula, **tally}
-        print(claim.id, *(tally[name] for name in ("refused", "rejected", "implied")), flush=True)
+        sys.stderr.write(f"{claim.id} {len(tally['survivors'])} alive\n")
         RECORD.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
