@@ -4,7 +4,7 @@ Scaling x by s and f by r scales L by r/s^2, sigma and zeta by r/s, and eta by s
 letter are these two powers. A letter that is never negative, or never below one, says so: mutants
 are ordered by it.
 
-Paper: Algorithm (Algo_DR-STORM_batch), Section (Sec: Prelims); docs/repaired-theorem.md.
+Paper: Algorithm (Algo_DR-STORM_batch), Assumption (Ass: Lip_Smoothness); docs/repaired-theorem.md.
 """
 
 from __future__ import annotations
