@@ -30,11 +30,9 @@ from stemtheory.claims.language.expression import (
     Over,
     Product,
     Raised,
-    Rise,
     Sum,
     Symbol,
     Young,
-    put,
 )
 
 EPS = float(np.finfo(np.float64).eps)
@@ -143,9 +141,6 @@ class Evaluation:
                 return self._over(node, times)
             case Expected(body):
                 return self.value(body, times)
-            case Rise(body, index, first, last):
-                later, sooner = put(body, index, last + 1), put(body, index, first)
-                return self.value(later, times) - self.value(sooner, times)
             case Young(one, other):
                 return (np.sqrt(self.value(one, times)) + np.sqrt(self.value(other, times))) ** 2
             case Either(place, there, elsewhere):

@@ -21,7 +21,6 @@ from stemtheory.claims.language.expression import (
     Over,
     Product,
     Raised,
-    Rise,
     Sum,
     Symbol,
     Young,
@@ -81,9 +80,6 @@ def tex(node: Expr) -> str:
             return _over(node)
         case Expected(body):
             return _expected(body)
-        case Rise(body, index, first, last):
-            ends = (put(body, index, last + 1), put(body, index, first))
-            return f"E[{tex(ends[0])} - {_wrapped(ends[1])}]"
         case Young(one, other):
             return rf"(1+\beta) {_wrapped(one)} + (1+\tfrac{{1}}{{\beta}}) {_wrapped(other)}"
         case Either(place, there, elsewhere):
@@ -118,8 +114,6 @@ def text(node: Expr) -> str:
             return f"{kind}_{index.name}{ends} {text(body)}"
         case Expected(body):
             return f"E[{text(body)}]"
-        case Rise(body):
-            return f"rise of {text(body)}"
         case Young(one, other):
             return f"young({text(one)}, {text(other)})"
         case Either(place, there, elsewhere):
@@ -207,7 +201,7 @@ def _is_letter(part: Expr) -> bool:
 
 def _long(part: Expr) -> bool:
     return (
-        isinstance(part, Inner | Over | Expected | Rise | At)
+        isinstance(part, Inner | Over | Expected | At)
         or part.is_vector
         or (isinstance(part, Sum) and any(_long(term) for term in part.walk() if term is not part))
     )
@@ -267,6 +261,9 @@ def _at(node: At) -> str:
 
 
 def _over(node: Over) -> str:
+    if node.kind == "rise" and node.first is not None and node.last is not None:
+        later, sooner = (put(node.body, node.index, at) for at in (node.last + 1, node.first))
+        return f"E[{tex(later)} - {_wrapped(sooner)}]"
     below = _index(node.index.name, 0)
     if node.first is not None and node.last is not None:
         ends = rf"\sum_{{{tex(node.index)}={tex(node.first)}}}^{{{tex(node.last)}}}"
@@ -283,5 +280,5 @@ def _expected(body: Expr) -> str:
 
 def _wrapped(node: Expr, *kinds: type[Expr]) -> str:
     """Return a part in brackets where it would be misread without."""
-    loose = isinstance(node, kinds or (Sum, Rise)) or _sign(node)[0]
+    loose = isinstance(node, kinds or (Sum,)) or _sign(node)[0]
     return f"({tex(node)})" if loose else tex(node)

@@ -23,7 +23,6 @@ from stemtheory.claims.language.expression import (
     Over,
     Product,
     Raised,
-    Rise,
     Sum,
     Symbol,
     Young,
@@ -105,7 +104,7 @@ def _of(name: str, node: Expr) -> Units | None:
             return (Fraction(-1), Fraction(1))
         case Inner(left, right):
             return _sum((_of(name, left), _of(name, right)))
-        case Over(_, _, body) | Expected(body) | Rise(body):
+        case Over(_, _, body) | Expected(body):
             return _of(name, body)
         case Young(one, other) | Either(_, one, other):
             return units(name, one, other)
@@ -163,11 +162,6 @@ def _indices(name: str, node: Expr, bound: set[str]) -> None:
             for end in (first, last):
                 if end is not None:
                     _index(name, "a sum", end, bound)
-            _indices(name, body, bound | {index.name})
-            return
-        case Rise(body, index, first, last):
-            for end in (first, last):
-                _index(name, "a sum", end, bound)
             _indices(name, body, bound | {index.name})
             return
     for child in node.children():
