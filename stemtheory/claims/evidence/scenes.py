@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache, cached_property, partial
 from typing import Any
 
@@ -25,14 +24,13 @@ from stemtheory.claims.evidence.sums import growth
 from stemtheory.claims.language import (
     EPS,
     At,
-    Evaluation,
     Expr,
     Index,
     Inner,
     Line,
     Over,
     Relation,
-    Sum,
+    Scene,
     Symbol,
     Times,
     excess,
@@ -59,12 +57,12 @@ def points_of(path: Path) -> PointScene:
 NOISY = 8  # standard deviations: larger noise in a gradient is not expected, for rounding alone
 
 
-class RunScene:
+class RunScene(Scene):
     """Letters of a recorded run of STEM or FedAvg."""
 
     def __init__(self, path: Path | FedAvgPath) -> None:
+        super().__init__()
         self.path = path
-        self.evaluation = Evaluation(self)
         self._instances: dict[Index, Times] = {}
 
     @cached_property
@@ -88,10 +86,6 @@ class RunScene:
             return np.nan
         declared = schedule_of(path.case).parameters()
         return declared.get("c", float(path.a[2] / path.eta[1] ** 2))
-
-    def number(self, value: Fraction) -> float:
-        """Return the nearest float."""
-        return float(value)
 
     def letter(self, symbol: Symbol, times: Times) -> Any:
         """Return the values of a letter at its indices."""
@@ -190,9 +184,6 @@ class RunScene:
         start, T = self.path.base(u), np.array([self.path.T])
         end = start + self.path.case.I
         return Times({"t": u - given.shift, "start": start, "end": end, "T": T})
-
-    def total(self, node: Sum | Over, times: Times) -> None:
-        """No sum over a recorded run has a closed form."""
 
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Points are sums of up to I steps and means of K; gradients cost their terms' ulps."""
