@@ -26,6 +26,7 @@ from stemtheory.claims.language import (
 
 @cache
 def compared(step: Relation, given: Index, rules: tuple[Any, ...]) -> Relation:
+    """Return a comparison in excess form, with what the rules know of the time after F_u."""
     return excess(step, tuple(partial(rule, given=given) for rule in rules))
 
 
@@ -41,7 +42,6 @@ def _next_error(body: Expr, given: Index) -> Expr | None:
     match body:
         case Inner(Symbol("ebar", (at,)) as one, other) if one == other and future(at, given):
             before = at - 1
-            assert isinstance(before, Index)
             shrunk = (1 - letters.a[at]) ** 2 * letters.norm2(letters.ebar[before])
             return shrunk + letters.growth[before]
     return None
@@ -51,15 +51,10 @@ def _next_drift(body: Expr, given: Index) -> Expr | None:
     """E sum_k ||d_{u+1}^(k) - dbar_{u+1}||^2 is a closed form."""
     match body:
         case Over("sum", Index("k"), Inner(one, other)) if one == other:
-            at = next(
-                (s.at[0] for s in one.walk() if isinstance(s, Symbol) and s.name == "dbar"), None
-            )
-            if (
-                at is not None
-                and future(at, given)
-                and one == letters.d[at, letters.k] - letters.dbar[at]
-            ):
-                return letters.next_drift[at - 1]
+            for part in one.walk():
+                match part:
+                    case Symbol("dbar", (at,)) if future(at, given) and body == letters.drift(at):
+                        return letters.next_drift[at - 1]
     return None
 
 

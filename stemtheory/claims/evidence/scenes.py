@@ -7,25 +7,21 @@ Paper: Algorithm (Algo_DR-STORM_batch_App), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.evidence import closed_forms
 from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
-from stemtheory.claims.evidence.futures import FEDAVG, SAMPLED, STEM, compared
+from stemtheory.claims.evidence.futures import FEDAVG, STEM, compared
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import schedule_of, square
-from stemtheory.claims.evidence.sums import growth
 from stemtheory.claims.language import (
     EPS,
     At,
     Index,
-    Line,
     Relation,
     Scene,
     Symbol,
@@ -38,15 +34,6 @@ from stemtheory.runtime import Floats
 def scene_of(path: Path | FedAvgPath) -> RunScene:
     """Return the scene of a recorded run, kept with it, so that all lines share their norms."""
     kept: RunScene = vars(path).setdefault("scene", RunScene(path))
-    return kept
-
-
-FAR = 50.0  # the points of a run are few and close: look this many times farther out, too
-
-
-def points_of(path: Path) -> PointScene:
-    """Return the scene of a run's points, kept with it."""
-    kept: PointScene = vars(path).setdefault("points", PointScene(path))
     return kept
 
 
@@ -116,7 +103,7 @@ class RunScene(Scene):
     @cached_property
     def _growth(self) -> Floats:
         assert isinstance(self.path, Path)
-        return np.pad(growth(self.path), ((1, 1), (0, 0)), constant_values=np.nan)
+        return np.pad(closed_forms.growth(self.path), ((1, 1), (0, 0)), constant_values=np.nan)
 
     def apply(self, node: At, point: Any, times: Times) -> Any:
         """Return a loss or a gradient at points [n, R, k, j, dim]."""
@@ -205,44 +192,3 @@ class RunScene(Scene):
         if node.function == "f":
             return np.sqrt(square(self.path.problem.full_gradient(point)))
         return self.path.setting.L
-
-
-class PointScene(RunScene):
-    """The points x_t^(k) of a run and the same, blown up: p, its neighbour q, and a common one."""
-
-    @cached_property
-    def sizes(self) -> dict[str, Any]:
-        """The letters without indices, among them the points [2 T, R, K, 1, dim]."""
-        near = self.path.p[self.path.t]
-        p = np.concatenate([near, FAR * near])
-        q = np.roll(p, 1, axis=0)  # each beside its successor, and near beside far
-        problem = self.path.problem
-        return {
-            **super().sizes,
-            "p": p[..., None, :],
-            "p2": q[..., None, :],
-            "pbar": mean_over_workers(p)[:, :, None, None],
-            "sample_noise": problem.noise_variance(p)[..., None],
-            "sample_noise2": problem.noise_variance(q)[..., None],
-            "sample_change": problem.noise_change(p, q)[..., None],
-        }
-
-    def times(self, given: Index) -> Times:
-        """Return the instances: each t twice, for its point and for the far one."""
-        if given not in self._instances:
-            self._instances[given] = Times({"t": np.tile(self.path.t, 2)})
-        return self._instances[given]
-
-    def compared(self, step: Relation, given: Index) -> Relation:
-        """Return a comparison in excess form, with the closed forms of one sample's noise."""
-        return compared(step, given, SAMPLED)
-
-    def rounding(self, node: Symbol | At, value: Any) -> Any:
-        """The points are what they are."""
-        return 0.0 if isinstance(node, Symbol) and node.vector else super().rounding(node, value)
-
-
-def in_excess(line: Line, given: Index, opened: Callable[[Any], RunScene]) -> Line:
-    """Return what is compared of a line about any run, with the closed forms of both algorithms."""
-    rules = SAMPLED if opened is points_of else (*STEM, *FEDAVG)
-    return Line(tuple(compared(step, given, rules) for step in line.steps))

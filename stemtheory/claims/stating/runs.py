@@ -8,8 +8,10 @@ from typing import Any
 
 from stemtheory.claims.base import Claim, Comparison
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
+from stemtheory.claims.evidence.futures import FEDAVG, SAMPLED, STEM, compared
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.scenes import RunScene, in_excess, scene_of
+from stemtheory.claims.evidence.point_scenes import points_of
+from stemtheory.claims.evidence.scenes import RunScene, scene_of
 from stemtheory.claims.language import Expr, Index, Line, valued
 from stemtheory.claims.language.letters import t
 from stemtheory.claims.stating.sides import claim_of, together
@@ -62,3 +64,9 @@ def on_run(
     times = scene.times(given)
     steps = [scene.compared(step, given) for own in values for step in valued(line, own).steps]
     return together(scene.evaluation, steps, times, scene.where(place[0], times[place[1]]))
+
+
+def in_excess(line: Line, given: Index, opened: Callable[[Any], RunScene]) -> Line:
+    """Return what is compared of a line about any run, with the closed forms of both algorithms."""
+    rules = SAMPLED if opened is points_of else (*STEM, *FEDAVG)
+    return Line(tuple(compared(step, given, rules) for step in line.steps))
