@@ -175,15 +175,14 @@ def _letters(node: Symbol, workers: tuple[str, ...]) -> Iterator[_Change]:
             grows = -plus if node.name in SHRINKING else 0
             moved = replace(node, at=at)
             yield _Change("shifted", f"{text(node)} -> {text(moved)}", moved, grows)
-    if node.name in NEIGHBOURS:
-        new, grows = NEIGHBOURS[node.name], -1 if node.name == "I" else 0
-        yield _Change("exchanged", f"{text(node)} -> {text(new)}", new, grows)
+    new = NEIGHBOURS.get(node.name)
     if node.name in LOCAL and workers:
         new = LOCAL[node.name][node.at[0], Index(workers[-1])]
-        yield _Change("exchanged", f"{text(node)} -> {text(new)}", new, 0)
     if node.name in MEAN:
         new = MEAN[node.name][node.at[0]]
-        yield _Change("exchanged", f"{text(node)} -> {text(new)}", new, 0)
+    if new is not None:
+        grows = -1 if node.name == "I" else 0
+        yield _Change("exchanged", f"{text(node)} -> {text(new)}", new, grows)
 
 
 def _direction(node: Expr, name: str, i: int) -> int:

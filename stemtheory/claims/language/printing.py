@@ -26,6 +26,7 @@ from stemtheory.claims.language.expression import (
     Young,
     put,
 )
+from stemtheory.claims.language.letters import LETTERS
 
 ANCHORS = {
     "l": r"\ell",
@@ -135,8 +136,6 @@ def _index(name: str, shift: int) -> str:
 
 
 def _symbol(name: str, at: tuple[Index, ...]) -> str:
-    from stemtheory.claims.language.letters import LETTERS
-
     letter = LETTERS[name]
     shown = letter.latex
     times = [_index(i.name, i.shift + letter.lag) for i in at if i.name not in ("k", "j")]
@@ -240,8 +239,6 @@ def _call(node: Call) -> str:
             return rf"\{node.function}\{{{inside}\}}"
         case "exp":
             return f"e^{{{inside}}}"
-        case "floor" | "ceil":
-            return rf"\l{node.function} {inside} \r{node.function}"
     return rf"\{node.function}({inside})"
 
 
@@ -249,15 +246,16 @@ def _at(node: At) -> str:
     own = rf"\nabla f^{{({node.worker})}}"
     point = tex(node.point)
     drawn = f"{own}({point};{_index(node.sample, 0)})"
-    match node.function:
-        case "noise_k":
-            return f"({drawn} - {own}({point}))"
-        case "mean_noise_k":
-            return rf"\frac{{1}}{{b}} \sum_\xi ({drawn} - {own}({point}))"
-        case "sample_k" | "sampled_k":
-            return drawn
-    name = {"f": "f", "grad": r"\nabla f", "grad_k": own}
-    return f"{name[node.function]}({tex(node.point)})"
+    noise = f"({drawn} - {own}({point}))"
+    return {
+        "f": f"f({point})",
+        "grad": rf"\nabla f({point})",
+        "grad_k": f"{own}({point})",
+        "sample_k": drawn,
+        "sampled_k": drawn,
+        "noise_k": noise,
+        "mean_noise_k": rf"\frac{{1}}{{b}} \sum_\xi {noise}",
+    }[node.function]
 
 
 def _over(node: Over) -> str:
