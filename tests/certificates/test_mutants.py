@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from stemtheory.certificates import Found, find, stated, why_not
 
 Document = dict[str, Any]
+Change = Callable[[Document], object]
 CASES = {
     "average-first": ("stem", "average-first"),
     "literal": ("stem", "literal"),
@@ -30,7 +32,7 @@ def refused(document: Document, *expected: str) -> bool:
     return why != "" and "\n" not in why and all(text in why for text in expected)
 
 
-def with_(change: Callable[[Document], object]) -> Callable[[Document], Document]:
+def with_(change: Change) -> Callable[[Document], Document]:
     """Return a mutant: a copy with one change."""
 
     def mutate(document: Document) -> Document:
@@ -47,22 +49,26 @@ def times(text: str, factor: str) -> str:
 
 def largest(d: Document, start: str = "") -> str:
     """Return the id of the largest multiplier of a family."""
-    return max(
-        (n for n in d["multipliers"] if n.startswith(start)),
-        key=lambda n: Fraction(d["multipliers"][n]),
-    )
+    y: dict[str, Fraction] = {
+        n: Fraction(text) for n, text in d["multipliers"].items() if n.startswith(start)
+    }
+    return max(y.items(), key=lambda item: item[1])[0]
 
 
-def of_multipliers() -> Iterator[tuple[str, Callable[[Document], object]]]:
+def multiplied(factor: str, family: str, d: Document) -> None:
+    name = largest(d, family)
+    d["multipliers"][name] = times(d["multipliers"][name], factor)
+
+
+def dropped(family: str, d: Document) -> None:
+    del d["multipliers"][largest(d, family)]
+
+
+def of_multipliers() -> Iterator[tuple[str, Change]]:
     for family in ("interp", "var"):
-
-        def changed(d: Document, factor: str, family: str = family) -> None:
-            name = largest(d, family)
-            d["multipliers"][name] = times(d["multipliers"][name], factor)
-
-        yield f"{family} negated", lambda d, c=changed: c(d, "-1")
-        yield f"{family} +0.1 %", lambda d, c=changed: c(d, "1001/1000")
-        yield f"{family} dropped", lambda d, f=family: d["multipliers"].pop(largest(d, f))
+        yield f"{family} negated", partial(multiplied, "-1", family)
+        yield f"{family} +0.1 %", partial(multiplied, "1001/1000", family)
+        yield f"{family} dropped", partial(dropped, family)
     yield "two swapped", swap
     yield "no such row", lambda d: d["multipliers"].update({"A1:99": "1000000"})
     yield "another family", lambda d: d["multipliers"].update({"goal": "1"})
@@ -81,7 +87,7 @@ def entry(d: Document, block: str, u: str, v: str, factor: str) -> None:
     row[j] = times(row[j], factor)
 
 
-def of_gram() -> Iterator[tuple[str, Callable[[Document], object]]]:
+def of_gram() -> Iterator[tuple[str, Change]]:
     yield "a row dropped", lambda d: d["gram"]["M"].pop()
     yield "a row short", lambda d: d["gram"]["D"][-1].pop()
     yield "an entry -10 %", lambda d: entry(d, "M", "g0", "g0", "9/10")
@@ -97,11 +103,11 @@ def of_gram() -> Iterator[tuple[str, Callable[[Document], object]]]:
     yield "a number", lambda d: d["gram"].update({"M": 7})
 
 
-def of_statement() -> Iterator[tuple[str, Callable[[Document], object]]]:
-    def put(name: str, value: Any) -> Callable[[Document], object]:
+def of_statement() -> Iterator[tuple[str, Change]]:
+    def put(name: str, value: Any) -> Change:
         return lambda d: d["statement"].update({name: value})
 
-    def scale(name: str, factor: str) -> Callable[[Document], object]:
+    def scale(name: str, factor: str) -> Change:
         return lambda d: d["statement"].update({name: times(d["statement"][name], factor)})
 
     for name, value in (
@@ -129,7 +135,7 @@ def of_statement() -> Iterator[tuple[str, Callable[[Document], object]]]:
         ("C_zeta", "99/100"),
     ):
         yield f"{name} times {factor}", scale(name, factor)
-    for text in (
+    texts: tuple[Any, ...] = (
         "1e-3",
         "1/0",
         "1/00",
@@ -143,7 +149,8 @@ def of_statement() -> Iterator[tuple[str, Callable[[Document], object]]]:
         "9" * 4001,
         1,
         None,
-    ):
+    )
+    for text in texts:
         yield f"eta {text!r:.12}", put("eta", text)
     yield (
         "another reading",
@@ -157,7 +164,7 @@ def of_statement() -> Iterator[tuple[str, Callable[[Document], object]]]:
     yield "less", lambda d: d["statement"].pop("delta")
 
 
-def of_file() -> Iterator[tuple[str, Callable[[Document], object]]]:
+def of_file() -> Iterator[tuple[str, Change]]:
     def swapped(d: Document) -> None:
         d["basis"][1], d["basis"][2] = d["basis"][2], d["basis"][1]
 
@@ -173,7 +180,7 @@ ALL = [*of_multipliers(), *of_gram(), *of_statement(), *of_file()]
 
 
 @pytest.mark.parametrize(("name", "change"), ALL, ids=[name for name, _ in ALL])
-def test_a_mutant_is_refused(found: Found, name: str, change: Callable[[Document], object]) -> None:
+def test_a_mutant_is_refused(found: Found, name: str, change: Change) -> None:
     assert why_not(found.data) == ""
     assert refused(with_(change)(found.certificate)), name
 
@@ -182,9 +189,11 @@ def test_what_only_stem_has_is_refused_when_it_is_wrong(found: Found) -> None:
     s = found.certificate["statement"]
     if s["algorithm"] == "fedavg":
         for name, text in (("a", "1/2"), ("lambda", "1"), ("mu", "1")):
-            assert refused(
-                with_(lambda d, n=name, t=text: d["statement"].update({n: t}))(found.certificate)
-            )
+
+            def put(d: Document, name: str = name, text: str = text) -> None:
+                d["statement"][name] = text
+
+            assert refused(with_(put)(found.certificate))
         return
 
     def halved(d: Document) -> None:
