@@ -53,13 +53,14 @@ DEAR: dict[str, tuple[str, ...]] = {
     "verify": ("verify", "P3", "--quick", "--jobs", "1"),
     "hunt": ("hunt", "M1", "--sync", "overwrite", "--budget", "0.05"),
     "probe": ("probe", "M1"),
+    "certify": ("certify", "stem", "--I", "2", "--K", "2"),
 }
 BASES = CHEAP | DEAR
 # of a kind that is no number: names, files, switches
 WORDS = {
     *("--noise", "--heterogeneity", "--set", "--schedule", "--sync", "--backend", "--engine"),
     *("--dtype", "--plot", "--out", "--format", "--store", "--replay", "--problem"),
-    *("--dask", "--where", "--export", "--tex"),
+    *("--dask", "--where", "--export", "--tex", "--reading", "--check"),
 }
 SETTINGS = {"problem": '"cosine"', "T": "8", "K": "2", "dim": "2", "replicates": "2"}
 
