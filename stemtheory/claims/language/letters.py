@@ -161,6 +161,7 @@ batch = letter("batch", "b", NUMBER, "t", range="from one")
 # Y_t are roots of the means of ||dbar_t||^2 and of the drift; Z_s that of the consensus error at
 # the jump that ends round s, D_s the sum of eta times the drift in it, Q_s that of q^2.
 theta = constant("theta", r"\theta", range="to one")
+beta = constant("beta", r"\beta")  # Young's as well, in lines that say it of any number
 kappa = constant("kappa", r"\kappa", range="to one")
 h, alpha = constant("h", "h", (2, -1)), constant("alpha", r"\alpha", range="to one")
 q, Y = letter("q", "q", GRADIENT, "t"), letter("Y", "Y", GRADIENT, "t")
