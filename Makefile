@@ -7,7 +7,7 @@ PIP     := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS  := $(VENV)/stamps
 WORKERS ?= 2
 EXTRAS  ?= fast,data
-TESTED  := fast,data,dask,parquet,prove,test
+TESTED  := fast,data,dask,parquet,certify,prove,test
 ARGS    ?=
 RUN     := $(STAMPS)/run-$(EXTRAS)
 # What the versions of dependencies and of Python could break, in two or three minutes.

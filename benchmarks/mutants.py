@@ -3,7 +3,8 @@
 Every mutant is run against the tests near its module, in a copy of the tree: those that
 ``tests.near`` finds, then those that ``NEAR`` names. A survivor is a line that may be wrong without
 anybody noticing; each is explained in the record or gets a test. Every module draws its places by
-itself, from the seed and its path: ``--seed 1`` tries others.
+itself, from the seed and its path: ``--seed 1`` tries others. The record is written module by
+module, so that a part of them can be tried at a time.
 
     python -m benchmarks.mutants [--only GLOB] [--each N] [--seed S] [--jobs J] [--list]
 """
@@ -24,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
 from queue import Queue
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stemtheory._version import __version__
 from tests.near import near
@@ -197,8 +198,8 @@ def copy_of(tree: Path, folder: Path) -> Path:
     return folder
 
 
-def tried(drawn: list[Mutant], jobs: int) -> Iterator[str]:
-    """Yield for every mutant the test that notices it, "" if none does.
+def tried(path: str, drawn: list[Mutant], jobs: int) -> Iterator[str]:
+    """Yield for every mutant of a module the test that notices it, "" if none does.
 
     Raises
     ------
@@ -210,40 +211,32 @@ def tried(drawn: list[Mutant], jobs: int) -> Iterator[str]:
         for job in range(jobs):
             free.put(copy_of(ROOT, Path(folder, str(job))))
 
-        def result(mutant: Mutant) -> str:
+        def result(source: str) -> str:
             tree = free.get()
             try:
-                return noticed(tree, mutant.path, mutant.source, tests_near(mutant.path))
+                return noticed(tree, path, source, tests_near(path))
             finally:
                 free.put(tree)
 
-        first = drawn[0].path
-        every = sorted({test for mutant in drawn for test in tests_near(mutant.path)})
-        honest = (ROOT / first).read_text(encoding="utf-8")
-        if failing := noticed(Path(folder, "0"), first, honest, every):
-            sys.exit(f"without a mutant: {failing}")
-        yield from pool.map(result, drawn)
+        if failing := result((ROOT / path).read_text(encoding="utf-8")):
+            sys.exit(f"{path} without a mutant: {failing}")
+        yield from pool.map(result, [mutant.source for mutant in drawn])
 
 
-def recorded(
-    drawn: list[Mutant], results: list[str], asked: dict[str, object]
-) -> dict[str, object]:
-    """Return the record; reasons that a person wrote into the last one are kept."""
-    known = json.loads(RECORD.read_text("utf-8"))["survivors"] if RECORD.is_file() else []
-    reasons = {(s["path"], s["before"], s["after"]): s["why"] for s in known}
+def recorded(known: dict[str, Any], drawn: list[Mutant], results: list[str]) -> dict[str, Any]:
+    """Return what became of a module; reasons that a person wrote into the last record are kept."""
+    reasons = {(s["before"], s["after"]): s["why"] for s in known.get("survivors", ())}
+    alive = [m for m, found in zip(drawn, results, strict=True) if not found]
     survivors = [
         {
-            "path": m.path,
             "line": m.line,
             "before": m.before,
             "after": m.after,
-            "why": reasons.get((m.path, m.before, m.after), ""),
+            "why": reasons.get((m.before, m.after), ""),
         }
-        for m, found in zip(drawn, results, strict=True)
-        if not found
+        for m in alive
     ]
-    tally = {"mutants": len(drawn), "noticed": len(drawn) - len(survivors)}
-    return {"version": __version__, **asked, **tally, "survivors": survivors}
+    return {"mutants": len(drawn), "noticed": len(drawn) - len(alive), "survivors": survivors}
 
 
 def main() -> None:
@@ -253,20 +246,27 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the places that are drawn (0)")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time (1)")
     parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
-    asked = vars(parser.parse_args())
-    jobs, no_tests = asked.pop("jobs"), asked.pop("list")
-    found = [m for p in modules(asked["only"]) for m in mutants(p, asked["each"], asked["seed"])]
-    if no_tests:
-        print("\n".join(map(shown, found)))
+    asked = parser.parse_args()
+    drawn = {path: mutants(path, asked.each, asked.seed) for path in modules(asked.only)}
+    if asked.list:
+        print("\n".join(shown(mutant) for found in drawn.values() for mutant in found))
         return
-    results = []
-    for mutant, test in zip(found, tried(found, jobs), strict=True):
-        print(f"{shown(mutant)}: {test or 'SURVIVED'}", flush=True)
-        results.append(test)
-    record = recorded(found, results, asked)
-    print(f"{record['noticed']} of {record['mutants']} noticed")
-    if asked["only"] == "*":
-        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    record = json.loads(RECORD.read_text("utf-8")) if RECORD.is_file() else {"modules": {}}
+    for path, found in drawn.items():
+        results = []
+        for mutant, test in zip(found, tried(path, found, asked.jobs), strict=True):
+            print(f"{shown(mutant)}: {test or 'SURVIVED'}", flush=True)
+            results.append(test)
+        known = record["modules"].get(path, {})
+        record["modules"][path] = recorded(known, found, results)
+        record |= {"version": __version__, "each": asked.each, "seed": asked.seed, **tally(record)}
+        RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def tally(record: dict[str, Any]) -> dict[str, int]:
+    """Return how many mutants of all modules in the record there are, and were noticed."""
+    modules_ = record["modules"].values()
+    return {name: sum(module[name] for module in modules_) for name in ("mutants", "noticed")}
 
 
 def shown(mutant: Mutant) -> str:

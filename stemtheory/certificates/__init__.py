@@ -1,5 +1,8 @@
-"""Proofs by machine: identities and scalar facts that hold for all parameters."""
+"""Proofs by machine: of a round in exact fractions, and of lines for all parameters."""
 
-from stemtheory.certificates.lemmas import UnprovedError as UnprovedError
-from stemtheory.certificates.lemmas import provable as provable
-from stemtheory.certificates.lemmas import prove as prove
+from stemtheory.certificates.file import fingerprint, in_file, read, shipped, why_not
+from stemtheory.certificates.finding import Found, find, refuse_the_large, size
+from stemtheory.certificates.lemmas import UnprovedError, provable, prove
+from stemtheory.certificates.meaning import ASSUMED, GLUE, JUMP, beside, constants
+from stemtheory.certificates.solve import Weights
+from stemtheory.certificates.statement import Statement, stated

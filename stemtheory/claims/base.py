@@ -243,6 +243,7 @@ class Claim:
     section: str = ""
     line: Line | None = None
     by_hand: str = ""
+    excess: str = ""
 
     @property
     def number(self) -> str:
@@ -259,20 +260,6 @@ class Claim:
         if self.kind == "not-checkable":
             return Verdict.NOT_CHECKABLE
         return self.expected.get((reading, where), Verdict.HOLDS)
-
-
-def arithmetic(
-    name: str,
-    label: str,
-    statement: str,
-    formula: str,
-    compare: Compare,
-    *mutants: Mutant,
-    **more: Any,
-) -> Claim:
-    """Return a claim between numbers; without own mutants the right side is divided."""
-    tried = mutants or (SCALED,)
-    return Claim(name, label, "arithmetic", statement, formula, compare, mutants=tried, **more)
 
 
 @dataclass(frozen=True)

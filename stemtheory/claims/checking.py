@@ -252,15 +252,21 @@ def rejects(
     return any(c.verdict == Verdict.VIOLATED and c.where in sound for c, _ in tried)
 
 
-def assemble(rows: list[dict[str, Any]], mutants: list[dict[str, Any]] | None) -> dict[str, Any]:
-    """Return the document of rows (and of mutants) that ``row_json`` made."""
+def assemble(
+    rows: list[dict[str, Any]],
+    mutants: list[dict[str, Any]] | None,
+    versions: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return the document of rows that ``row_json`` made, of mutants and of versions by rule."""
     verdicts = [row["verdict"] for row in rows]
     document: dict[str, Any] = {
         "claims": rows,
         "summary": {v.value: verdicts.count(v.value) for v in Verdict if v.value in verdicts},
         "unexpected": [row for row in rows if surprising(row)],
     }
-    return document if mutants is None else {**document, "mutants": mutants}
+    if mutants is None:
+        return document
+    return {**document, "mutants": mutants, "versions": versions or []}
 
 
 def surprising(row: Mapping[str, Any]) -> bool:

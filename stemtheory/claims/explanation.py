@@ -8,7 +8,9 @@ from typing import Any
 from stemtheory.claims.base import Claim
 from stemtheory.claims.casefiles import shipped
 from stemtheory.claims.checking import check, row_json, subjects
+from stemtheory.claims.language import spoken_of
 from stemtheory.claims.ledger import claims, module_of, one
+from stemtheory.claims.rules import versions_of
 
 
 def explain(name: str) -> dict[str, Any]:
@@ -60,6 +62,10 @@ def told(claim: Claim, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "reason": claim.reason,
         "repair": claim.repair,
         "mutants": [mutant.name for mutant in claim.mutants] if claim.compare else [],
+        "excess": claim.excess,
+        "letters": spoken_of(claim.line) if claim.line else [],
+        "by_hand": claim.by_hand,
+        "versions": versions_of(claim),
     }
 
 

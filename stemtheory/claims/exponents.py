@@ -114,6 +114,10 @@ def measurable(nu: Fraction) -> bool:
     return nu.denominator <= 4
 
 
+# Why the sides of a rate do not follow from its formula.
+BY_HAND = "A rate: exponents follow from powers, and are fitted to the bound as it is evaluated."
+
+
 def nus(level: str) -> tuple[Fraction, ...]:
     """Return a grid of nu with both ends."""
     n = {"quick": 4, "default": 8, "full": 24}[level]

@@ -50,6 +50,16 @@ class Interval:
             raise ZeroDivisionError("an interval that holds 0 cannot divide")
         return self * Interval(_down(1 / np.asarray(y.hi)), _up(1 / np.asarray(y.lo)))
 
+    def __pow__(self, power: float) -> Interval:
+        """Return a power of what is not negative, a whole number of halves."""
+        root, halves = FUNCTIONS[np.sqrt](self), abs(round(2 * power))
+        if halves != 2 * abs(power):
+            raise ValueError(f"an interval has no power {power}: only whole and half ones")
+        found = enclose(1)
+        for _ in range(halves):
+            found = found * root
+        return 1 / found if power < 0 else found
+
     __radd__, __rmul__ = __add__, __mul__
 
     def __rsub__(self, other: Any) -> Interval:

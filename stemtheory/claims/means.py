@@ -71,10 +71,11 @@ def _interval(c: Comparison, t: Any) -> tuple[float, float]:
     left, right, _, _, at = _together(c)
     row = int(np.flatnonzero(at[:, 0] == t)[0])
     left, right, R = left[row], right[row], left.shape[1]
-    ratio = left.mean() / max(right.mean(), np.finfo(float).tiny)
+    mean = max(right.mean(), np.finfo(float).tiny)
+    ratio = left.mean() / mean
     if R == 1:
         return float(ratio), float(ratio)
-    error = (left - ratio * right).std(ddof=1) / math.sqrt(R) / right.mean()
+    error = (left - ratio * right).std(ddof=1) / math.sqrt(R) / mean
     half = float(stdtrit(R - 1, 0.975) * error)
     return float(ratio - half), float(ratio + half)
 

@@ -1,15 +1,19 @@
 """The versions of a claim's line that rules make, put to its panel.
 
-A version whose powers do not fit is refused where it is defined. One that the line implies can't
-be rejected. Others are rejected by an instance that breaks them where the claim itself holds; what
-is left is a survivor, and ``slack``, the smallest factor between its sides on the panel, says how
-much sharper an instance would have to be.
+A version whose powers do not fit is refused where it is defined, and one that asks for what no run
+has (a time beyond it, a mean without a closed form) when it is put to one. A version that the line
+implies can't be rejected. Others are rejected by an instance that breaks them where the claim
+itself holds; what is left is a survivor, and ``slack``, the smallest factor between its sides on
+the panel, says how much sharper an instance would have to be.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +22,9 @@ from stemtheory.claims.base import Claim, Comparison
 from stemtheory.claims.checking import Cells, opened
 from stemtheory.claims.judge import instances
 from stemtheory.claims.language import Wrong, wrong_versions
-from stemtheory.runtime import Verdict, one_blas_thread
+from stemtheory.runtime import UsageError, Verdict, one_blas_thread
+
+RECORD = Path(__file__).parent / "versions.json"  # made by docs/build/versions.py
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,22 @@ class Tally:
     implied: int
     survivors: tuple[Survivor, ...]
 
-    @property
-    def tried(self) -> int:
-        """All versions."""
-        return self.refused + self.rejected + self.implied + len(self.survivors)
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts and the survivors, JSON-ready."""
+        return asdict(self) | {"survivors": [asdict(survivor) for survivor in self.survivors]}
+
+
+@cache
+def recorded() -> dict[str, dict[str, Any]]:
+    """Return what became of the versions of every claim when it was last tried, by its id."""
+    found: dict[str, dict[str, Any]] = json.loads(RECORD.read_text("utf-8"))
+    return found
+
+
+def versions_of(claim: Claim) -> dict[str, Any] | None:
+    """Return the record of a claim's versions; None if its line is newer, or it has none."""
+    found = recorded().get(claim.id)
+    return found if found and found["formula"] == claim.formula else None
 
 
 @one_blas_thread()
@@ -53,36 +71,41 @@ def try_rules(claim: Claim, honest: Mapping[str, Cells]) -> Tally:
     ``honest`` are the claim's own cells by reading: a version may only be broken where they hold.
     """
     versions = list(wrong_versions(claim.line)) if claim.line and not claim.by_hand else []
-    refused = sum(version.refused for version in versions)
     implied = sum(version.implied and not version.refused for version in versions)
     alive = {v: np.inf for v in versions if not v.refused and not v.implied}
-    tried = len(alive)
+    rejected = 0
     for cells in honest.values():
         sound = {cell.where for cell, _ in cells if cell.n} - {
             cell.where for cell, _ in cells if cell.verdict == Verdict.VIOLATED
         }
         for subject in {id(subject): subject for cell, subject in cells if cell.n}.values():
-            if not alive:
-                break
-            _put(claim, opened(claim, subject), sound, alive)
+            if alive:
+                rejected += _put(claim, opened(claim, subject), sound, alive)
     survivors = (
         Survivor(v.rule, v.name, float(slack) if np.isfinite(slack) else None)
         for v, slack in alive.items()
     )
-    return Tally(claim.id, refused, tried - len(alive), implied, tuple(survivors))
+    refused = len(versions) - implied - rejected - len(alive)
+    return Tally(claim.id, refused, rejected, implied, tuple(survivors))
 
 
-def _put(claim: Claim, subject: Any, sound: set[str], alive: dict[Wrong, float]) -> None:
-    """Take from ``alive`` what the subject breaks; keep the slack of the rest."""
+def _put(claim: Claim, subject: Any, sound: set[str], alive: dict[Wrong, float]) -> int:
+    """Take from ``alive`` what can't be asked and what the subject breaks; return the latter."""
     assert claim.compare is not None
+    broken = 0
     for version in list(alive):
-        with np.errstate(all="ignore"):
-            comparison = claim.compare(subject, line=version.line)
-            broken, slack = _outcome(claim, comparison, sound)
-        if broken:
+        try:
+            with np.errstate(all="ignore"):
+                comparison = claim.compare(subject, line=version.line)
+        except (ArithmeticError, IndexError, KeyError, TypeError, UsageError):
+            del alive[version]  # no such time, no closed form, a zero below
+            continue
+        is_broken, slack = _outcome(claim, comparison, sound)
+        alive[version] = min(alive[version], slack)
+        if is_broken:
             del alive[version]
-        else:
-            alive[version] = min(alive[version], slack)
+            broken += 1
+    return broken
 
 
 def _outcome(claim: Claim, comparison: Comparison, sound: set[str]) -> tuple[bool, float]:

@@ -36,7 +36,7 @@ from stemtheory.claims.evidence.rounds import (
     leaving_one_out,
     over_all,
 )
-from stemtheory.claims.evidence.scenes import RunScene, scene_of
+from stemtheory.claims.evidence.scenes import RunScene, in_excess, scene_of
 from stemtheory.claims.evidence.size_scenes import NumberScene, scene_of_sizes
 from stemtheory.claims.intervals import compared as enclosed
 from stemtheory.claims.language import (
@@ -44,7 +44,7 @@ from stemtheory.claims.language import (
     Expr,
     Index,
     Line,
-    Step,
+    Relation,
     Times,
     checked,
     excess,
@@ -147,7 +147,7 @@ def on_sizes(
     return replace(found, where="all", **{name: values[met] for name, values in flat.items()})
 
 
-def _spelled(step: Step, meaning: Mapping[Expr, Expr]) -> Step:
+def _spelled(step: Relation, meaning: Mapping[Expr, Expr]) -> Relation:
     return replace(step, left=meant(step.left, meaning), right=meant(step.right, meaning))
 
 
@@ -160,7 +160,9 @@ def _met(evaluation: Evaluation, provided: Line | None, times: Times) -> Any:
     return (c.left <= c.right + c.floor).reshape(len(steps), -1).all(axis=0)
 
 
-def _together(evaluation: Evaluation, steps: list[Step], times: Times, where: Any) -> Comparison:
+def _together(
+    evaluation: Evaluation, steps: list[Relation], times: Times, where: Any
+) -> Comparison:
     """Return the sides of several comparisons one after the other, with their places and times."""
     found = [_sides(evaluation, step, times) for step in steps]
     shapes = [np.shape(side) for sides in found for side in sides]
@@ -178,7 +180,7 @@ def _together(evaluation: Evaluation, steps: list[Step], times: Times, where: An
     return Comparison(left, right, tiled(where), tiled(times.at["t"]), floor=floor)
 
 
-def _sides(evaluation: Evaluation, step: Step, times: Times) -> tuple[Any, Any, Any]:
+def _sides(evaluation: Evaluation, step: Relation, times: Times) -> tuple[Any, Any, Any]:
     """Return left, right and floor of a comparison in excess form, [n, R] or [n, R, K]."""
     left, error = evaluation.value(step.left, times), evaluation.error(step.left, times)
     if step.sign == "=":
@@ -223,7 +225,7 @@ def stated(
     line = checked(line, more.get("id", "this line"))
     compare = partial(on_run, line=line, given=given, place=place, literal=literal)
     compare = partial(compare, values=values, opened=opened)
-    return _claim(line, compare, **more)
+    return _claim(line, compare, in_excess(line, given, opened), **more)
 
 
 def averaged(
@@ -242,7 +244,8 @@ def averaged(
     """
     line = checked(line, more.get("id", "this line"))
     compare = partial(on_average, line=line, place=place, at=at)
-    return replace(_claim(line, compare, kind="expectation", **more), identity=False)
+    shown = Line(tuple(map(excess, line.steps)))
+    return replace(_claim(line, compare, shown, kind="expectation", **more), identity=False)
 
 
 def sized(
@@ -269,10 +272,11 @@ def sized(
     """
     compare = partial(on_sizes, line=checked(line, name), meaning=meaning, opened=opened)
     made = {"id": name, "label": label, "statement": statement, "kind": "arithmetic", **more}
+    shown = Line(tuple(excess(_spelled(step, meaning or {})) for step in line.steps))
     if provided is None:
-        return _claim(line, compare, **made)
+        return _claim(line, compare, shown, **made)
     compare = partial(compare, provided=checked(provided, name), exactly=exactly)
-    claim, when = _claim(line, compare, **made), "exactly\\ if" if exactly else "if"
+    claim, when = _claim(line, compare, shown, **made), "exactly\\ if" if exactly else "if"
     return replace(claim, formula=rf"{claim.formula}\ \mathrm{{{when}}}\ {latex(provided)}")
 
 
@@ -310,7 +314,7 @@ def whole_run(
     if [(step.left, step.sign) for step in line.steps] != [(AVERAGE, "<=")]:
         raise UsageError(f"{name}: a bound on a whole run begins with E(norm2(grad(xbar_a))) <=.")
     compare = partial(on_whole_run, line=checked(line, name), measured=measured)
-    return _claim(line, compare, **{"kind": "expectation", **more})
+    return _claim(line, compare, line, **{"kind": "expectation", **more})
 
 
 def on_rounds(case: Case, line: Line, each: Each) -> Comparison:
@@ -338,7 +342,7 @@ def per_round(line: Line, *, each: Each, **more: Any) -> Claim:
         If the line is not homogeneous.
     """
     compare = partial(on_rounds, line=checked(line, more.get("id", "this line")), each=each)
-    return _claim(line, compare, **{"kind": "expectation", **more})
+    return _claim(line, compare, line, **{"kind": "expectation", **more})
 
 
 def on_constants(at: Lengths, line: Line) -> Comparison:
@@ -360,9 +364,11 @@ def exact(line: Line, **more: Any) -> Claim:
         If the line is not homogeneous.
     """
     compare = partial(on_constants, line=checked(line, more.get("id", "this line")))
-    return _claim(line, compare, **{"kind": "arithmetic", **more})
+    return _claim(line, compare, line, **{"kind": "arithmetic", **more})
 
 
-def _claim(line: Line, compare: Any, **more: Any) -> Claim:
-    identity = all(step.sign == "=" for step in line.steps)
-    return Claim(formula=latex(line), compare=compare, identity=identity, line=line, **more)
+def _claim(line: Line, compare: Any, shown: Line, **more: Any) -> Claim:
+    """``shown`` is what is compared; the page shows it where that is not the line itself."""
+    compared = latex(shown) if shown != line else ""
+    made = {"formula": latex(line), "line": line, "excess": compared, "compare": compare}
+    return Claim(**made, identity=all(step.sign == "=" for step in line.steps), **more)

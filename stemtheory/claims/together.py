@@ -30,6 +30,7 @@ from stemtheory.claims.checking import (
     try_mutants,
 )
 from stemtheory.claims.ledger import select
+from stemtheory.claims.rules import try_rules
 from stemtheory.claims.sides import PlotPoint, Sample
 from stemtheory.runtime import (
     MODES,
@@ -56,6 +57,7 @@ class Outcome:
     name: str
     rows: list[dict[str, Any]]
     mutants: list[dict[str, Any]]
+    versions: dict[str, Any] | None
     points: list[PlotPoint]
     below: int
     total: int
@@ -79,7 +81,8 @@ def verify(
     mode
         ``quick``, ``default`` or ``full``: how large the panels are.
     mutants
-        Whether every claim is also shown the wrong versions that it must reject.
+        Whether every claim is also shown the wrong versions that it must reject, and those that
+        rules make of its line.
     seed, jobs, progress
         The seed of all noise, processes, and who is told of each claim that is done.
 
@@ -107,7 +110,8 @@ def document(found: Sequence[Outcome], mutants: bool) -> dict[str, Any]:
     """Return the JSON document of outcomes, in their order."""
     rows = [row for outcome in found for row in outcome.rows]
     tried = [rejection for outcome in found for rejection in outcome.mutants]
-    return assemble(rows, tried if mutants else None)
+    made = [outcome.versions for outcome in found if outcome.versions]
+    return assemble(rows, tried if mutants else None, made)
 
 
 def outcomes(
@@ -151,7 +155,8 @@ def answer(patterns: Sequence[str], name: str, level: str, seed: int, mutants: b
         cells = judged(claim, level, seed, sample.watch)
         found = [row_json(row) for row in ledger_rows(claim, cells)]
         tried = [asdict(m) for m in (try_mutants(claim, level, seed, cells) if mutants else ())]
-    return Outcome(name, found, tried, sample.thinned(), sample.below, sample.total)
+        made = try_rules(claim, cells).to_json() if mutants and claim.line else None
+    return Outcome(name, found, tried, made, sample.thinned(), sample.below, sample.total)
 
 
 def effort(claim: Claim, level: str) -> float:

@@ -163,7 +163,7 @@ def _refuse_the_far(**numbers: object) -> None:
         size = abs(real(name, value))
         if size > FARTHEST or 0 < size < 1 / FARTHEST:
             raise UsageError(
-                f"{name} is {value}, but advice is worked out for numbers from"
+                f"{name} is {real(name, value):g}, but advice is worked out for numbers from"
                 f" {1 / FARTHEST:g} to {FARTHEST:g} (and 0): change the units."
             )
 

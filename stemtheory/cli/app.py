@@ -11,6 +11,7 @@ import typer
 
 from stemtheory._version import __version__
 from stemtheory.cli import advise as cli_advise
+from stemtheory.cli import certify as cli_certify
 from stemtheory.cli import claims as cli_claims
 from stemtheory.cli import console, display
 from stemtheory.cli import constants as cli_constants
@@ -258,3 +259,4 @@ cli_probe.register(app)
 cli_constants.register(app)
 cli_sweeps.register(app)
 cli_advise.register(app)
+cli_certify.register(app)

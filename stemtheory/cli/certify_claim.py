@@ -8,6 +8,8 @@ from stemtheory.cli import console
 from stemtheory.cli.console import line
 from stemtheory.cli.display import Document
 
+LONG = 160  # characters of a residual; the document has all of them
+
 
 def certified(name: str, json: bool) -> int:
     """Prove a claim, print the proof, and return the exit code: 1 if a proof fails."""
@@ -38,9 +40,16 @@ def _lines(document: Document) -> Iterator[str]:
     yield from _of_identities(document) if "proofs" in document else _of_numbers(document)
     for mutant in document["mutants"]:
         left = mutant["left"] or "NOTHING: the proof does not notice it"
-        yield f"mutant {plain(mutant['name'])}: {_leaves(document)} {left}"
+        yield f"mutant {plain(mutant['name'])}: {_leaves(document)} {_cut(left)}"
     for glue in document["glue"]:
         yield f"read by people: {glue}"
+
+
+def _cut(left: str) -> str:
+    """Return what is left over of a mutant, without all but the first terms of a long sum."""
+    if len(left) <= LONG:
+        return left
+    return f"{left[: left.rfind(' ', 0, LONG)]} ..."
 
 
 def _by(document: Document) -> str:
@@ -60,6 +69,8 @@ def _of_identities(document: Document) -> Iterator[str]:
             yield f"  ({plain(given['multiplier'])}) times {given['name']}"
         for part in proof["squares"]:
             yield f"  ({plain(part['multiplier'])}) {plain(part['square'])}"
+        if proof["at"]:
+            yield f"at {', at '.join(proof['at'])}"
         yield from _where(proof)
         for given in _once(proof["assumptions"]):
             yield f"assumed {given['name']}, {given['why']}: {plain(given['formula'])}"
@@ -73,6 +84,8 @@ def _of_identities(document: Document) -> Iterator[str]:
 def _where(proof: Document) -> Iterator[str]:
     from stemtheory.report import plain
 
+    for name, meant in proof["names"].items():
+        yield f"with {plain(name)} = {plain(meant)}"
     for put in proof["definitions"]:
         at = f" at {put['at']}" if put["at"] else ""
         yield f"with {plain(put['letter'])} = {plain(put['is'])}{at}"

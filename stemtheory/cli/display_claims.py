@@ -17,6 +17,14 @@ READING_TEXT = {
 }
 
 
+FATES = {
+    "refused": "refused by their powers or times",
+    "rejected": "rejected by an instance",
+    "implied": "implied by the line",
+}
+FEW = 3  # claims of which survivors are listed
+
+
 def show_ledger(document: Document, known: Mapping[str, Claim]) -> None:
     """Print the rows by section, what was unexpected, and the count of verdicts."""
     sections = dict.fromkeys(row["section"] for row in document["claims"])
@@ -38,8 +46,24 @@ def show_summary(document: Document) -> None:
         tried = document["mutants"]
         rejected = sum(rejection["rejected"] for rejection in tried)
         line(f"mutants: {rejected} of {len(tried)} rejected")
+        _show_versions(document["versions"])
     for path in document.get("files", []):
         line(f"written: {path}")
+
+
+def _show_versions(tallies: Sequence[Document]) -> None:
+    """Print how many versions that rules make of the lines met each fate; few survivors by name."""
+    counts = {name: sum(tally[name] for tally in tallies) for name in FATES}
+    alive = [(tally["claim"], found) for tally in tallies for found in tally["survivors"]]
+    told = ", ".join(f"{counts[name]} {text}" for name, text in FATES.items())
+    line(f"versions made by rule: {sum(counts.values()) + len(alive)}; {told}, {len(alive)} alive")
+    if len(tallies) <= FEW:
+        rows = [[name, v["rule"], v["name"], _slack(v["slack"])] for name, v in alive]
+        table(("claim", "rule", "version", "slack"), rows, "Versions that no instance broke")
+
+
+def _slack(factor: float | None) -> str:
+    return "" if factor is None else f"{factor:.4g}"
 
 
 def show_synchronisation(document: Document, known: Mapping[str, Claim]) -> None:
@@ -91,6 +115,12 @@ def show_explanation(document: Document, claim: Claim) -> None:
         )
     if document["mutants"]:
         line(f"mutants it must reject: {'; '.join(document['mutants'])}")
+    if document["excess"]:
+        line(f"compared as: {plain(document['excess'])}")
+    if document["by_hand"]:
+        line(f"sides by hand: {document['by_hand']}")
+    if document["versions"]:
+        _show_versions([document["versions"]])
     for path in document.get("files", []):
         line(f"written: {path}")
 

@@ -232,7 +232,7 @@ def settings(
         group, name = (getattr(groups, prefix), rest) if own else (groups.dials, key)
         if name in group:
             raise UsageError(f"{key} was given twice, but it has one value: leave one out.")
-        group[name] = _value(text)
+        group[name] = _value(key, text)
     return groups
 
 
@@ -276,12 +276,12 @@ def problem(
     return load_problem(name, **given(K=K, dim=dim), **groups.dials)
 
 
-def _value(text: str) -> bool | float | str:
+def _value(key: str, text: str) -> bool | float | str:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
         return kept(text)
-    except UsageError:
-        raise
+    except UsageError as error:
+        raise UsageError(f"--set {key}: {error}") from error
     except ValueError:
         return text

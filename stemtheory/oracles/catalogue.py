@@ -96,7 +96,7 @@ def load_problem(name: str, K: int = USUAL.K, dim: int | None = None, **dials: A
     K = whole("K", K)
     if (numbers := K * (dim or 1)) > MOST_NUMBERS:
         raise UsageError(
-            f"K = {K} workers in dim = {dim or 1} are {numbers:.1e} numbers, but at most"
+            f"K = {K:.6g} workers in dim = {dim or 1:.6g} are {numbers:.1e} numbers, but at most"
             f" {MOST_NUMBERS:.0e} are held: lower K or dim."
         )
     try:

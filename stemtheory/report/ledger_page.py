@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stemtheory.claims import Claim, Outcome, counterexamples, premises
+from stemtheory.claims import Claim, Outcome, counterexamples, premises, versions_of
 from stemtheory.report.formula import mathml, plain
 from stemtheory.report.ledger_plot import plot
 from stemtheory.report.ledger_rows import LedgerLine, lines
@@ -79,6 +79,8 @@ def card(claim: Claim, found: Sequence[LedgerLine], outcome: Outcome) -> dict[st
             for case in counterexamples(claim)
         ],
         "mutants": mutants or declared,
+        "excess": _mathml(claim.excess),
+        "versions": outcome.versions or versions_of(claim),
         "plot": plot(claim, outcome.points),
     }
 

@@ -81,7 +81,9 @@ class RandomScene:
             found = r.x[times[symbol.at[0]] - (name == "stale")]
         elif symbol.at and np.ndim(found):
             found = found[times[symbol.at[0]] - (self.start if name in OF_ROUND else 0)]
-        elif symbol.at:  # one number for a letter that stands at an index: another at another
+        elif (
+            symbol.at and name != "batch"
+        ):  # one number for a letter that stands at an index: another at another
             found = found * (1 + symbol.at[0].shift / 7)
         return self._axes(symbol, found) if np.ndim(found) else found
 
@@ -131,6 +133,6 @@ class RandomScene:
         """Rounding is of no interest here."""
         return 0.0
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Nor here."""
         return 0.0

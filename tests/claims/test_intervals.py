@@ -53,8 +53,12 @@ def test_functions_of_numpy_enclose_their_values() -> None:
     larger, smaller = np.maximum(third, np.array([0, 1])), np.minimum(third, np.array([0, 1]))
     assert larger.hi.tolist() == [third.hi, 1]
     assert smaller.lo.tolist() == [0, third.lo]
+    half: Any = third**-1.5
+    assert exact(half.lo) ** 2 < 27 < exact(half.hi) ** 2
     with pytest.raises(TypeError):
         np.cos(third)
+    with pytest.raises(ValueError, match="only whole and half ones"):
+        third**0.3
 
 
 def test_what_cannot_be_enclosed_is_refused() -> None:

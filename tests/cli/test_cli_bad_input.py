@@ -86,7 +86,10 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("run", "cosine", "stem", "--set", "bowl=deep"),
         ("bowl is 'deep'", "finite number"),
     ),
-    "dial fades": ((*RUN, "--set", "bowl=1e-400"), ("1e-400 would be read as 0", "range")),
+    "dial fades": (
+        (*RUN, "--set", "bowl=1e-400"),
+        ("--set bowl: 1e-400 would be read as 0", "range"),
+    ),
     "dial beyond": ((*RUN, "--set", "spectrum=1e400"), ("1e400 would be read as inf", "range")),
     "dial nan": ((*RUN, "--set", "curvature=nan"), ("curvature is nan", "above 0")),
     "dial no truth": ((*RUN, "--set", "rotate=perhaps"), ("rotate is 'perhaps'", "true or false")),

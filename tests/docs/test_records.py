@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stemtheory.claims.evidence.measured import against
+from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.special_cases import RESTING
 from stemtheory.experiment.fits.exponents import agreement
 from tests.helpers.sources import ROOT
@@ -164,7 +164,8 @@ def test_what_is_said_of_the_tables_of_speed() -> None:
 
 def test_what_momentum_measures_at_the_own_step_of_the_theorem() -> None:
     """SP2 near a minimum: 1/(4 (1 - beta)) = 2.5 of what the constants allow."""
-    beside = against("fedavg-theorem")
+    beside = claims()["SP2"].compare
+    assert beside is not None
     found = {case.algorithm: beside(case) for case in RESTING}
     polyak, nesterov = (
         float(found[f"local-{name}"].left[0] / found[f"local-{name}"].right[0])

@@ -269,10 +269,10 @@ def _offer(q: Question, algorithm: str, bound: str, s: Setting, nu: float | None
         eta,
         a,
         end,
-        q.share * samples,
+        samples if q.share == 1 else q.share * samples,  # a whole number stays one
         q.active * samples,
         T // I,
-        q.share * vectors,
+        vectors if q.share == 1 else q.share * vectors,
         q.sample_cost * samples + q.round_cost * vectors,
         q.share == 1,
     )

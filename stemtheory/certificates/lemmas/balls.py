@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from stemtheory.claims.language import Call, Expr, Number, Power, Product, Sum, text
+from stemtheory.claims.language import Call, Exact, Expr, Product, Raised, Sum, text
 from stemtheory.runtime import UsageError
 
 
@@ -35,7 +35,7 @@ def _ball(node: Expr) -> Any:
     from flint import arb, fmpq
 
     match node:
-        case Number(value):
+        case Exact(value):
             return arb(fmpq(value.numerator, value.denominator))
         case Sum(terms):
             return sum(map(_ball, terms), arb(0))
@@ -44,7 +44,7 @@ def _ball(node: Expr) -> Any:
             for factor in factors:
                 found = found * _ball(factor)
             return found
-        case Power(base, exponent):
+        case Raised(base, exponent):
             return _ball(base) ** _ball(exponent)
         case Call("exp" | "log" as function, (inside,)):
             return getattr(_ball(inside), function)()

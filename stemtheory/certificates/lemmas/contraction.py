@@ -56,6 +56,8 @@ drawn = mean_noise_k(fresh[t + 1, k])
 new = mean_k(mean_noise_k(fresh[t + 1, k]) - keep * mean_noise_k(stale[t + 1, k]))
 NEXT: Meaning = {ebar[t + 1]: keep * ebar[t] + new}  # M3a
 
+NAMES = {"D^{(k)}": changed, "P^{(k)}": drawn, "N": new}
+
 cont = Given(
     "cont",
     "A1: E||grad f(x; xi) - grad f(y; xi)||^2 <= L^2 ||x - y||^2, samples independent (P2p)",
@@ -144,7 +146,7 @@ rep1 = one_step(64, EVEN, EVEN)
 m4a = weighted()
 RECURSION = "that ebar_{t+1} is (1 - a_{t+1}) ebar_t plus the new noise (M3a)"
 LEMMAS = (
-    Lemma("M3-R", "2 -> 1", *m3, definitions=NEXT, at=STEPS, glue=RECURSION),
+    Lemma("M3-R", "2 -> 1", *m3, definitions=NEXT, at=STEPS, glue=RECURSION, names=NAMES),
     Lemma(
         "M3b",
         "(1 + -1 a[t])^2 with exponent 1",
@@ -170,6 +172,7 @@ LEMMAS = (
             ),
         ),
         definitions={ebar[t]: (1 - a[t]) * ebar[t - 1] + _all},
+        says="where the estimate is unbiased: literal and average-first",
         glue=RECURSION,
     ),
     Lemma(
@@ -209,6 +212,7 @@ LEMMAS = (
         premises=SCHEDULE,
         says="at every step but the jump, where it is false; I >= 2",
         glue=RECURSION,
+        names=NAMES,
     ),
     Lemma(
         "R1",
@@ -219,6 +223,7 @@ LEMMAS = (
         premises=SCHEDULE,
         says="for every 0 < theta <= 1; I >= 2",
         glue=f"{RECURSION}, and the schedule's (1)",
+        names=NAMES,
     ),
     Lemma(
         "REP1",
@@ -229,5 +234,6 @@ LEMMAS = (
         premises=SCHEDULE,
         says="I >= 2",
         glue=f"{RECURSION}, and the schedule's (1)",
+        names=NAMES,
     ),
 )

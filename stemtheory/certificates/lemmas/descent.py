@@ -97,6 +97,7 @@ LATER = {(start + 1, t - 1): i}
 LENGTH = i <= I - 1  # t is at most I - 1 steps after the points agreed
 last = eta[t] ** 2 * sum_k(_apart(t))
 UNROLLING = "that the steps since the averaging add up (M1a)"
+AGREED = "where the points agree at the start of a round, as they do not in the literal reading"
 p_one = descent(Fraction(1))
 LEMMAS = (
     Lemma(
@@ -106,7 +107,8 @@ LEMMAS = (
         definitions=unrolled(start),
         spans=ROUND,
         premises=LENGTH,
-        glue=f"{UNROLLING}, which the literal reading breaks at tbar_s",
+        says=AGREED,
+        glue=UNROLLING,
     ),
     Lemma(
         "M1-L",
@@ -129,7 +131,8 @@ LEMMAS = (
         definitions={**ERROR, **unrolled(start)},
         spans=ROUND,
         premises=LENGTH,
-        glue=f"{UNROLLING}, which the literal reading breaks at tbar_s",
+        says=AGREED,
+        glue=UNROLLING,
     ),
     Lemma(
         "M2b", "without eta[t] ||ebar[t]||^2", givens=p_one[0], squares=p_one[1], definitions=ERROR

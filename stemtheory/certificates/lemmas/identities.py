@@ -10,7 +10,7 @@ from __future__ import annotations
 from stemtheory.certificates.lemmas.ring import Ring
 from stemtheory.certificates.lemmas.scalars import UnprovedError, ask
 from stemtheory.certificates.lemmas.statement import JUMP, Lemma, Meaning
-from stemtheory.claims.language import Expr, Line, Step, expr, nonnegative, text
+from stemtheory.claims.language import Expr, Line, Relation, expr, nonnegative, text
 
 
 def parts(lemma: Lemma) -> Expr:
@@ -64,7 +64,7 @@ def _signs(lemma: Lemma) -> list[Expr]:
     premises = [lemma.premises] if lemma.premises is not None else []
     for own in lemma.at.values():
         for multiplier in asked:
-            step = Step(expr(0), "<=", spelled(multiplier, own))
+            step = Relation(expr(0), "<=", spelled(multiplier, own))
             ask(step, premises)
     return asked
 

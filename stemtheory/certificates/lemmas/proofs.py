@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -45,9 +45,19 @@ def facts() -> dict[str, Fact]:
 
 
 def provable() -> dict[str, str]:
-    """Return the claims that have a proof for all parameters, each with its method."""
-    methods = dict.fromkeys(lemmas(), IDENTITY) | dict.fromkeys(facts(), SCALAR)
-    return {name: methods[name] for name in claims() if name in methods}
+    """Return the claims that have a proof for all parameters: the method, and of what it is."""
+    known = {name: _method(name) for name in claims() if name in lemmas() or name in facts()}
+    return {name: "; ".join(filter(None, (how, says(name)))) for name, how in known.items()}
+
+
+def _method(name: str) -> str:
+    return IDENTITY if name in lemmas() else SCALAR
+
+
+def says(name: str) -> str:
+    """Return what is proved of a claim, where that is not all it says, or more."""
+    proofs = lemmas()[name] if name in lemmas() else (facts()[name],)
+    return "; ".join(proof.says for proof in proofs if proof.says)
 
 
 def prove(name: str) -> dict[str, Any]:
@@ -72,10 +82,12 @@ def prove(name: str) -> dict[str, Any]:
     UnprovedError
         If the proof fails.
     """
-    claim, methods = one(name), provable()
-    method = methods.get(claim.id)
-    if method is None:
-        raise UsageError(f"{claim.id} is not proved for all parameters; {', '.join(methods)} are.")
+    claim, known = one(name), provable()
+    if claim.id not in known:
+        raise UsageError(
+            f"{claim.id} has no proof for all parameters; {', '.join(known)} have one."
+        )
+    method = _method(claim.id)
     for package in NEEDS[method]:
         _load(package)
     began = time.perf_counter()
@@ -87,6 +99,7 @@ def prove(name: str) -> dict[str, Any]:
         "method": method,
         "statement": claim.statement,
         "formula": claim.formula,
+        "says": says(claim.id),
         **found,
         "seconds": spent,
         "mutants": list(_mutants(claim)),
@@ -115,38 +128,47 @@ def _identity(claim: Claim) -> dict[str, Any]:
     return {
         "proofs": shown,
         "residual": "0",
-        "says": "; ".join(lemma.says for lemma in proofs if lemma.says),
         "glue": [*dict.fromkeys(lemma.glue for lemma in proofs if lemma.glue), ALWAYS],
     }
 
 
 def _shown(lemma: Lemma, line: Line, by_z3: list[Expr]) -> dict[str, Any]:
     """Return one identity as it is printed."""
+    short = partial(_short, lemma.names)
     definitions = {"": lemma.definitions, **lemma.at}
     return {
         "formula": latex(Line((line.steps[lemma.step],))),
         "at": [where for where in lemma.at if where],
+        "names": {name: tex(meant) for name, meant in lemma.names.items()},
         "definitions": [
-            {"letter": tex(letter), "is": tex(value), "at": where}
+            {"letter": tex(letter), "is": short(tex(value)), "at": where}
             for where, own in definitions.items()
             for letter, value in own.items()
+            if tex(letter) != tex(value)
         ],
         "assumptions": [
             {
                 "name": given.name,
                 "why": given.why,
-                "multiplier": tex(multiplier),
-                "formula": tex(given.value) + (" = 0" if given.exactly else r" \geq 0"),
+                "multiplier": tex(multiplier) or "1",
+                "formula": short(tex(given.value)) + (" = 0" if given.exactly else r" \geq 0"),
             }
             for multiplier, given in lemma.givens
         ],
         "squares": [
-            {"multiplier": tex(multiplier), "square": tex(square)}
+            {"multiplier": tex(multiplier) or "1", "square": short(tex(square))}
             for multiplier, square in lemma.squares
         ],
         "signs_by_z3": [tex(multiplier) for multiplier in by_z3],
         "premises": latex(lemma.premises) if lemma.premises else "",
     }
+
+
+def _short(names: Mapping[str, Expr], formula: str) -> str:
+    """Return a formula with its long parts by their names, the longest first."""
+    for name in sorted(names, key=lambda name: -len(tex(names[name]))):
+        formula = formula.replace(f"({tex(names[name])})", name).replace(tex(names[name]), name)
+    return formula
 
 
 def _scalar(claim: Claim) -> dict[str, Any]:
@@ -158,7 +180,6 @@ def _scalar(claim: Claim) -> dict[str, Any]:
         "premises": [{"name": k, "formula": latex(line)} for k, line in premises.items()],
         "cuts": [{"name": k, "formula": latex(cut.line)} for k, cut in fact.cuts.items()],
         "questions": asked,
-        "says": fact.says,
         "glue": [ALWAYS],
     }
 
@@ -183,8 +204,14 @@ def left_over(lemma: Lemma, wrong: Line) -> str | None:
 def _tried(
     line: Line, mutant: str | Line, rejected: Callable[[Line], str | None]
 ) -> dict[str, str]:
+    """Return the first version of the mutant's name that is rejected, and by what."""
+    named, name = versions(line, mutant), latex(mutant) if isinstance(mutant, Line) else mutant
+    found = (left for wrong in named if (left := rejected(wrong)) is not None)
+    return {"name": name, "left": next(found, "")}
+
+
+def versions(line: Line, mutant: str | Line) -> list[Line]:
+    """Return the wrong versions of a line that a mutant names, but none that the line implies."""
     if isinstance(mutant, Line):
-        return {"name": latex(mutant), "left": rejected(mutant) or ""}
-    made = [wrong.line for wrong in wrong_versions(line) if wrong.name == mutant]
-    found = (left for wrong in made if (left := rejected(wrong)) is not None)
-    return {"name": mutant, "left": next(found, "")}
+        return [mutant]
+    return [w.line for w in wrong_versions(line) if w.name == mutant and not w.implied]

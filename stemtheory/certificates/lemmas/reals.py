@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 from stemtheory.certificates.lemmas.balls import enclosed
 from stemtheory.claims.language import (
     Call,
+    Exact,
     Expr,
     Index,
     Line,
-    Number,
     Over,
-    Power,
     Product,
-    Step,
+    Raised,
+    Relation,
     Sum,
     Symbol,
     letters,
@@ -65,7 +65,7 @@ class Reals:
 
     # --- lines --------------------------------------------------------------------------------
 
-    def holds(self, step: Step) -> Any:
+    def holds(self, step: Relation) -> Any:
         """Return a comparison as a formula, multiplied by its denominators."""
         left, right = self.ratio(step.left), self.ratio(step.right)
         one, other = left.above * right.below, right.above * left.below
@@ -83,7 +83,7 @@ class Reals:
         if node in self.atoms:
             return Ratio(self._variable(node), self._number(1).below)
         match node:
-            case Number(value):
+            case Exact(value):
                 return self._number(value)
             case Sum(terms):
                 return self._sum(terms)
@@ -94,7 +94,7 @@ class Reals:
                         _times(found.above, factor.above), _times(found.below, factor.below)
                     )
                 return found
-            case Power(base, Number(value)):
+            case Raised(base, Exact(value)):
                 return self._power(base, value)
             case Call("max" | "min" as which, arguments):
                 return self._chosen(which, arguments)

@@ -13,7 +13,7 @@ linear, so the symbols stand for them. A line that expands to 0 here holds for e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -21,14 +21,14 @@ from typing import Any
 from stemtheory.claims.language import (
     At,
     Either,
+    Exact,
     Expected,
     Expr,
     Index,
     Inner,
-    Number,
     Over,
-    Power,
     Product,
+    Raised,
     Sum,
     Symbol,
     Young,
@@ -39,7 +39,8 @@ from stemtheory.claims.language import (
 from stemtheory.runtime import UsageError
 
 Open = tuple[str, ...]  # the indices of the sums around a node
-Vector = dict[tuple[str, Any, Open], Any]  # (name, scale, deviating indices) -> coefficient
+Key = tuple[str, Any, Open]  # a name, what scales it, and the indices that it deviates over
+Vector = dict[Key, Any]  # coefficients
 MEANS = {"xbar": "x", "dbar": "d"}
 SUMS = {"sampled_k": ("grad_k", "mean_noise_k")}  # a sampled gradient is the gradient plus noise
 TIME = letters.l
@@ -55,7 +56,8 @@ class Ring:
 
     definitions: Mapping[Expr, Expr]
     jump: bool = False
-    spans: Mapping[tuple[Index, Index], Expr] | None = None
+    spans: Mapping[tuple[Index, Index], Expr] = field(default_factory=dict)
+    grams: dict[Any, tuple[Key, Key]] = field(default_factory=dict)  # what each symbol stands for
 
     @cached_property
     def sympy(self) -> Any:
@@ -99,11 +101,11 @@ class Ring:
         if node in self.definitions:
             return self.scalar(self.definitions[node], around)
         match node:
-            case Number(value):
+            case Exact(value):
                 return self.sympy.Rational(value.numerator, value.denominator)
             case Index(name, shift):
                 return (self.letter(name) if name else 0) + shift
-            case Power(base, Number(value)) if value.denominator == 1:
+            case Raised(base, Exact(value)) if value.denominator == 1:
                 return self.scalar(base, around) ** int(value)
             case Symbol() | At("f"):
                 return self.letter(text(node))
@@ -133,9 +135,12 @@ class Ring:
         ]
         return self.sympy.Add(*terms)
 
-    def _gram(self, one: Any, other: Any) -> Any:
-        first, second = sorted(f"{scale} {name}" for name, scale, _ in (one, other))
-        return self.sympy.Symbol(f"<{first}, {second}>_{''.join(one[2])}")
+    def _gram(self, one: Key, other: Key) -> Any:
+        sides = (f"{'' if scale == 1 else f'{scale} '}{name}" for name, scale, _ in (one, other))
+        first, second = sorted(sides)
+        symbol = self.sympy.Symbol(f"<{first}, {second}>_{''.join(one[2])}")
+        self.grams[symbol] = (one, other)
+        return symbol
 
     def _over(self, node: Over, around: Open, weight: Any) -> Any:
         if (whole := self._last_apart(node)) is not None:
@@ -151,7 +156,7 @@ class Ring:
         return self.scalar(self._span(node) if node.first else letters.K)
 
     def _span(self, node: Over) -> Expr:
-        found = (self.spans or {}).get((node.first, node.last))  # type: ignore[arg-type]
+        found = self.spans.get((node.first, node.last))  # type: ignore[arg-type]
         if found is None:
             raise UsageError(f"how many terms {text(node)} has is not said.")
         return found
@@ -159,7 +164,7 @@ class Ring:
     def _last_apart(self, node: Over) -> Expr | None:
         """Return a sum over times as one over fewer, whose length is known, and its last term."""
         ends = (node.first, node.last)
-        if node.first is None or node.last is None or ends in (self.spans or {}):
+        if node.first is None or node.last is None or ends in self.spans:
             return None
         shorter = Over(node.kind, node.index, node.body, node.first, node.last - 1)
         return shorter + put(node.body, node.index, node.last)

@@ -11,7 +11,7 @@ from typing import Any
 from stemtheory.certificates.lemmas.reals import HIDDEN, Reals
 from stemtheory.certificates.lemmas.statement import Fact, Part
 from stemtheory.claims import claims
-from stemtheory.claims.language import Expr, Line, Step, latex, valued
+from stemtheory.claims.language import Expr, Line, Relation, latex, valued
 
 SECONDS = 10  # per question; none that ships takes one
 
@@ -20,7 +20,7 @@ class UnprovedError(Exception):
     """What should have been proved was not."""
 
 
-def refuted(step: Step, premises: Line | None, atoms: tuple[Expr, ...] = ()) -> Any:
+def refuted(step: Relation, premises: Line | None, atoms: tuple[Expr, ...] = ()) -> Any:
     """Return numbers that meet the premises and not the comparison, or None: it is proved.
 
     Raises
@@ -49,7 +49,7 @@ def together(lines: Iterable[Line]) -> Line | None:
     return Line(steps) if steps else None
 
 
-def ask(step: Step, premises: Iterable[Line], atoms: tuple[Expr, ...] = ()) -> None:
+def ask(step: Relation, premises: Iterable[Line], atoms: tuple[Expr, ...] = ()) -> None:
     """Prove a comparison from premises.
 
     Raises

@@ -41,7 +41,8 @@ class Lemma:
 
     ``step`` is which comparison of the claim's line; ``definitions`` put for a letter what it is,
     ``at`` those that differ between the jump and every other step; ``premises`` are what the signs
-    of multipliers need. ``mutant`` names a wrong version of the line, made by rule.
+    of multipliers need, ``names`` what is printed for long parts. ``mutant`` names a wrong version
+    of the line, made by rule.
     """
 
     claim: str
@@ -55,6 +56,7 @@ class Lemma:
     step: int = 0
     says: str = ""
     glue: str = ""
+    names: Mapping[str, Expr] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

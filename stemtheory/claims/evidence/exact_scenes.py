@@ -71,7 +71,7 @@ class ExactScene:
         """None: intervals hold the exact value."""
         return 0.0
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Refuse: constants have no points."""
         raise TypeError(node)
 

@@ -1,4 +1,4 @@
-"""Run-level claims: a measured E||grad f(xbar_a)||^2 beside a bound of ``stemtheory.bounds``."""
+"""Whole runs: what they measure of E||grad f(xbar_a)||^2, and the premises of its bounds."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from stemtheory.bounds import BOUNDS, Premise, Setting
-from stemtheory.claims.base import Case, Compare, Comparison
+from stemtheory.bounds import BOUNDS, Premise
+from stemtheory.claims.base import Case
 from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.runtime import UsageError
 from stemtheory.simulator import simulate
-
-Terms = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -51,31 +47,6 @@ def measure(case: Case) -> MeasuredRun:
         dof=trace.replicates - 1,
         standstill=trace.circumstances.grad_sq_start,
     )
-
-
-def against(name: str, value: Callable[[Terms, Setting], float] | None = None) -> Compare:
-    """Return the comparison of a measured run with the bound ``name``.
-
-    ``value`` makes the right side from the bound's terms; left out, it is their sum. The bound is
-    vacuous where it is no better than standing still: min(||grad f(x_1)||^2, 2 L gap). Mutants
-    multiply a term by a factor that depends on the setting.
-    """
-
-    def compare(case: Case, **factors: Callable[[Setting], float]) -> Comparison:
-        found, s = measure(case), setting_of(case)
-        terms = BOUNDS[name].terms(s)
-        terms |= {term: terms[term] * factor(s) for term, factor in factors.items()}
-        right = sum(terms.values()) if value is None else value(terms, s)
-        return Comparison(
-            np.array([found.mean]),
-            np.array([right]),
-            t=case.T,
-            spread=found.error,
-            dof=found.dof,
-            trivial=min(found.standstill, 2 * s.L * s.gap),
-        )
-
-    return compare
 
 
 def premises(name: str) -> Callable[[Case], tuple[Premise, ...]]:

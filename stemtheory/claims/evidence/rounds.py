@@ -93,7 +93,7 @@ class RoundScene:
         """Means of squares and their roots: a few units each."""
         return 8 * EPS * np.abs(value)
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Refuse: moments have no points."""
         raise TypeError(node)
 
@@ -120,5 +120,6 @@ def jackknife(values: Floats) -> Floats:
 
 
 def _from_zero(by_round: Floats) -> Floats:
-    """Return values [S, n] as rows 0..S; before the first round nothing is carried over."""
-    return np.concatenate([np.zeros_like(by_round[:1]), by_round])
+    """Return values [S, n] as rows 0..S + 1: nothing before the first round, NaN after the last."""
+    none = np.zeros_like(by_round[:1])
+    return np.concatenate([none, by_round, none + np.nan])

@@ -7,6 +7,7 @@ Paper: Algorithm (Algo_DR-STORM_batch_App), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
@@ -19,7 +20,7 @@ from stemtheory.claims.evidence import closed_forms
 from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.recorded import schedule_of
+from stemtheory.claims.evidence.recorded import schedule_of, square
 from stemtheory.claims.evidence.sums import growth
 from stemtheory.claims.language import (
     EPS,
@@ -28,8 +29,9 @@ from stemtheory.claims.language import (
     Expr,
     Index,
     Inner,
+    Line,
     Over,
-    Step,
+    Relation,
     Sum,
     Symbol,
     Times,
@@ -154,7 +156,7 @@ class RunScene:
             :, :, :, None
         ]
 
-    def compared(self, step: Step, given: Index) -> Step:
+    def compared(self, step: Relation, given: Index) -> Relation:
         """Return a comparison in excess form, with the closed forms of what comes after F_u."""
         return _compared(step, given, FEDAVG if isinstance(self.path, FedAvgPath) else STEM)
 
@@ -195,6 +197,8 @@ class RunScene:
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Points are sums of up to I steps and means of K; gradients cost their terms' ulps."""
         path = self.path
+        if isinstance(node, At) and node.function == "f":
+            return 16 * EPS * np.abs(value)
         if isinstance(node, At) or node.name == "next_value":
             size = np.abs(value) + path.setting.L * (1 + self._largest)
             return 8 * EPS * (size + NOISY * path.setting.sigma)
@@ -209,10 +213,11 @@ class RunScene:
     def _largest(self) -> float:
         return float(np.nanmax(np.abs(self.path.p)))
 
-    def slope(self, node: At, value: Any) -> Any:
-        """L for gradients; for the loss, L times how far a point is from a minimum, at most."""
-        L = self.path.setting.L
-        return L * (1 + self._largest) if node.function == "f" else L
+    def slope(self, node: At, point: Any) -> Any:
+        """L for gradients; the norm of the gradient for the loss."""
+        if node.function == "f":
+            return np.sqrt(square(self.path.problem.full_gradient(point)))
+        return self.path.setting.L
 
 
 class PointScene(RunScene):
@@ -241,7 +246,7 @@ class PointScene(RunScene):
             self._instances[given] = Times({"t": np.tile(self.path.t, 2)})
         return self._instances[given]
 
-    def compared(self, step: Step, given: Index) -> Step:
+    def compared(self, step: Relation, given: Index) -> Relation:
         """Return a comparison in excess form, with the closed forms of one sample's noise."""
         return _compared(step, given, (_sampled,))
 
@@ -250,8 +255,14 @@ class PointScene(RunScene):
         return 0.0 if isinstance(node, Symbol) and node.vector else super().rounding(node, value)
 
 
+def in_excess(line: Line, given: Index, opened: Callable[[Any], RunScene]) -> Line:
+    """Return what is compared of a line about any run, with the closed forms of both algorithms."""
+    rules = (_sampled,) if opened is points_of else (*STEM, *FEDAVG)
+    return Line(tuple(_compared(step, given, rules) for step in line.steps))
+
+
 @cache
-def _compared(step: Step, given: Index, rules: tuple[Any, ...]) -> Step:
+def _compared(step: Relation, given: Index, rules: tuple[Any, ...]) -> Relation:
     return excess(step, tuple(partial(rule, given=given) for rule in rules))
 
 

@@ -54,6 +54,6 @@ class SequenceScene:
         """Terms are given as they are."""
         return EPS * np.abs(value)
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Refuse: sequences have no points."""
         raise TypeError(node)

@@ -20,9 +20,9 @@ from stemtheory.claims.language import (
     EPS,
     At,
     Evaluation,
-    Number,
+    Exact,
     Over,
-    Power,
+    Raised,
     Sum,
     Symbol,
     Times,
@@ -37,7 +37,7 @@ from stemtheory.schedules import (
     theorem_sum_eta_cubed,
 )
 
-MINUS, CUBE = Number(Fraction(-1)), Number(Fraction(3))
+MINUS, CUBE = Exact(Fraction(-1)), Exact(Fraction(3))
 BESIDE = {"gap": 1.0, "unit_step": 1.0, "B": 1.0, "m": 1.0}  # where a grid has none
 
 
@@ -104,7 +104,7 @@ class SizeScene:
         match node:
             case Sum():
                 return self._slowed(node, times)
-            case Over(_, index, Power(Symbol("eta", (at,)), power), first, last) if (
+            case Over(_, index, Raised(Symbol("eta", (at,)), power), first, last) if (
                 power == CUBE and at.name == index.name and first is not None and last is not None
             ):
                 ends = (times[first] + at.shift - 1, times[last] + at.shift)
@@ -120,9 +120,9 @@ class SizeScene:
     def _slowed(self, node: Sum, times: Times) -> Any:
         """Return 1/eta_t - 1/eta_{t-1} without cancellation: by u^3 - v^3 where steps decay."""
         match node.terms:
-            case (Power(Symbol("eta", (at,)), minus) as now, _) if minus == MINUS:
+            case (Raised(Symbol("eta", (at,)), minus) as now, _) if minus == MINUS:
                 before = letters.eta[at - 1]
-                if node == now - Power(before, minus):
+                if node == now - Raised(before, minus):
                     return _column(self._growth_of_inverse(times[at]))
         return None
 
@@ -149,7 +149,7 @@ class SizeScene:
         # w_t may be what is left of the cap, of which sigma^2 t is taken with its rounding
         return size + _column(16 * EPS * self._cap()) if _named(node, "w") else size
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Refuse: sizes have no points."""
         raise TypeError(node)
 

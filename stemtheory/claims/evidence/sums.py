@@ -16,15 +16,6 @@ from stemtheory.claims.evidence.recorded import square
 from stemtheory.runtime import Floats
 
 
-def since(path: Path, terms: Floats) -> Floats:
-    """Return sum_{l = tbar_{s-1}}^{t} terms_l, t in 1..T, s the round of t; same shape as terms."""
-    total = np.zeros_like(terms)
-    for t in range(1, path.T + 1):
-        first = (t - 1) % path.case.I == 0
-        total[t] = terms[t] if first else total[t - 1] + terms[t]
-    return total
-
-
 def per_t(values: Any) -> Floats:
     """Return a column [n, 1] from values at n times, to stand beside arrays [n, R]."""
     return np.asarray(values)[:, None]

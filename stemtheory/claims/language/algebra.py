@@ -17,16 +17,16 @@ from fractions import Fraction
 from stemtheory.claims.language.expression import (
     Call,
     Either,
+    Exact,
     Expected,
     Expr,
     Index,
     Inner,
-    Number,
     Over,
-    Power,
     Product,
+    Raised,
+    Relation,
     Rise,
-    Step,
     Sum,
     Symbol,
     Young,
@@ -34,12 +34,14 @@ from stemtheory.claims.language.expression import (
 )
 from stemtheory.claims.language.letters import LETTERS
 
-Rule = Callable[[Expr], Expr | None]  # what the expectation of an expression is, if it is known
+ClosedForm = Callable[
+    [Expr], Expr | None
+]  # what the expectation of an expression is, if it is known
 Factors = tuple[tuple[Expr, Expr], ...]  # bases with their exponents
-ONE = Number(Fraction(1))
+ONE = Exact(Fraction(1))
 
 
-def known(node: Expr, rules: tuple[Rule, ...]) -> Expr:
+def known(node: Expr, rules: tuple[ClosedForm, ...]) -> Expr:
     """Return an expression with every expectation replaced by its closed form, where it has one.
 
     E is linear, and what is not of the future is its own expectation.
@@ -62,7 +64,7 @@ def known(node: Expr, rules: tuple[Rule, ...]) -> Expr:
 
 
 @dataclass(frozen=True)
-class Term:
+class SignedTerm:
     """A signed term: coefficient times factors with exponents."""
 
     coefficient: Fraction
@@ -71,13 +73,13 @@ class Term:
     @property
     def expression(self) -> Expr:
         """The term as an expression, its coefficient in front."""
-        parts = [base if power == ONE else Power(base, power) for base, power in self.factors]
+        parts = [base if power == ONE else Raised(base, power) for base, power in self.factors]
         if self.coefficient != 1 or not parts:
-            parts.insert(0, Number(self.coefficient))
+            parts.insert(0, Exact(self.coefficient))
         return parts[0] if len(parts) == 1 else Product(tuple(parts))
 
 
-def terms(node: Expr) -> list[Term]:
+def terms(node: Expr) -> list[SignedTerm]:
     """Return the signed terms of a sum, sums that carry time multiplied out."""
     if isinstance(node, Sum):
         return [term for part in node.terms for term in terms(part)]
@@ -91,7 +93,7 @@ def terms(node: Expr) -> list[Term]:
     return [_term(node)]
 
 
-def excess(step: Step, rules: tuple[Rule, ...] = ()) -> Step:
+def excess(step: Relation, rules: tuple[ClosedForm, ...] = ()) -> Relation:
     """Return a comparison without what its sides have in common, every term on its own side.
 
     Terms that may have either sign (f, inner products) stand on the left. An equality keeps all of
@@ -109,9 +111,9 @@ def excess(step: Step, rules: tuple[Rule, ...] = ()) -> Step:
     for key, coefficient in net.items():
         stays = step.sign == "=" or key in differences or not _nonnegative_term(key)
         if coefficient and (coefficient > 0 or stays):
-            left.append(Term(coefficient, key).expression)
+            left.append(SignedTerm(coefficient, key).expression)
         elif coefficient:
-            right.append(Term(-coefficient, key).expression)
+            right.append(SignedTerm(-coefficient, key).expression)
     return replace(step, left=_total(left), right=_total(right))
 
 
@@ -159,14 +161,14 @@ def _timeless(key: Factors) -> Factors:
 
 def _shrinks(node: Expr) -> bool:
     """Whether a factor is of the kind (1 - a_t)^2."""
-    base = node.base if isinstance(node, Power) else node
+    base = node.base if isinstance(node, Raised) else node
     return isinstance(base, Sum) and at_most_one(base)
 
 
 def nonnegative(node: Expr) -> bool:
     """Whether an expression is never negative, by the signs of its letters alone."""
     match node:
-        case Number(value):
+        case Exact(value):
             return value >= 0
         case Index():
             return node.shift >= 0
@@ -178,8 +180,8 @@ def nonnegative(node: Expr) -> bool:
             return all(map(nonnegative, parts))
         case Call("max", parts):
             return any(map(nonnegative, parts))
-        case Power(base, exponent):
-            even = isinstance(exponent, Number) and exponent.value % 2 == 0
+        case Raised(base, exponent):
+            even = isinstance(exponent, Exact) and exponent.value % 2 == 0
             return even or nonnegative(base)
         case Inner(left, right):
             return left == right
@@ -197,7 +199,7 @@ def nonnegative(node: Expr) -> bool:
 def at_least_one(node: Expr) -> bool:
     """Whether an expression is never below one, by what is known of its letters."""
     match node:
-        case Number(value):
+        case Exact(value):
             return value >= 1
         case Symbol(name):
             return LETTERS[name].range == "from one"
@@ -207,7 +209,7 @@ def at_least_one(node: Expr) -> bool:
             return any(map(at_least_one, parts)) and all(map(nonnegative, parts))
         case Product(parts):
             return all(map(at_least_one, parts))
-        case Power(base, Number(value)):
+        case Raised(base, Exact(value)):
             return value >= 0 and at_least_one(base)
     return False
 
@@ -215,15 +217,15 @@ def at_least_one(node: Expr) -> bool:
 def at_most_one(node: Expr) -> bool:
     """Whether an expression lies between zero and one."""
     match node:
-        case Number(value):
+        case Exact(value):
             return 0 <= value <= 1
         case Symbol(name):
             return LETTERS[name].range == "to one"
-        case Sum((Number(value), Product((Number(minus), Symbol() as letter)))):
+        case Sum((Exact(value), Product((Exact(minus), Symbol() as letter)))):
             return value == 1 and minus == -1 and at_most_one(letter)
         case Product(parts):
             return all(map(at_most_one, parts))
-        case Power(base, Number(value)):
+        case Raised(base, Exact(value)):
             return at_most_one(base) if value >= 0 else at_least_one(base)
     return False
 
@@ -231,15 +233,15 @@ def at_most_one(node: Expr) -> bool:
 def _at_least_zero(node: Sum) -> bool:
     """Whether a sum is x - 1 with x >= 1, or 1 - x with x <= 1."""
     match node.terms:
-        case (first, Number(value)):
+        case (first, Exact(value)):
             return value >= -1 and at_least_one(first)
-        case (Number(value), Product((Number(minus), other))):
+        case (Exact(value), Product((Exact(minus), other))):
             return value == 1 and minus == -1 and at_most_one(other)
     return False
 
 
 def _nonnegative_term(factors: Factors) -> bool:
-    return all(nonnegative(Power(base, power)) for base, power in factors)
+    return all(nonnegative(Raised(base, power)) for base, power in factors)
 
 
 def _carries_time(node: Expr) -> bool:
@@ -253,12 +255,12 @@ def _times(part: Expr, rest: tuple[Expr, ...]) -> Expr:
     return product
 
 
-def _pulled(node: Over, inner: Term) -> Term:
+def _pulled(node: Over, inner: SignedTerm) -> SignedTerm:
     """Return a sum over times of one term: what does not depend on its index stands before it."""
     own = [pair for pair in inner.factors if _speaks_of(pair[0], node.index)]
     free = [pair for pair in inner.factors if pair not in own]
-    body = replace(node, body=Term(Fraction(1), tuple(own)).expression)
-    return Term(inner.coefficient, (*free, (body, ONE)))
+    body = replace(node, body=SignedTerm(Fraction(1), tuple(own)).expression)
+    return SignedTerm(inner.coefficient, (*free, (body, ONE)))
 
 
 def _speaks_of(node: Expr, index: Index) -> bool:
@@ -277,26 +279,30 @@ def _indices(part: Expr) -> tuple[Index, ...]:
     return ()
 
 
-def _term(node: Expr) -> Term:
+def _term(node: Expr) -> SignedTerm:
     """Return a product as coefficient and factors, equal bases joined."""
     coefficient, powers = Fraction(1), dict[Expr, Expr]()
     for factor in node.factors if isinstance(node, Product) else (node,):
-        base, power = (factor.base, factor.exponent) if isinstance(factor, Power) else (factor, ONE)
-        if isinstance(base, Number) and isinstance(power, Number) and power.value.denominator == 1:
+        base, power = (
+            (factor.base, factor.exponent) if isinstance(factor, Raised) else (factor, ONE)
+        )
+        if isinstance(base, Exact) and isinstance(power, Exact) and power.value.denominator == 1:
             coefficient *= base.value ** int(power.value)
             continue
         have = powers.get(base)
         powers[base] = power if have is None else _added(have, power)
-    return Term(coefficient, tuple((b, p) for b, p in powers.items() if p != Number(Fraction(0))))
+    return SignedTerm(
+        coefficient, tuple((b, p) for b, p in powers.items() if p != Exact(Fraction(0)))
+    )
 
 
 def _added(one: Expr, other: Expr) -> Expr:
-    if isinstance(one, Number) and isinstance(other, Number):
-        return Number(one.value + other.value)
+    if isinstance(one, Exact) and isinstance(other, Exact):
+        return Exact(one.value + other.value)
     return one + other
 
 
 def _total(parts: list[Expr]) -> Expr:
     if not parts:
-        return Number(Fraction(0))
+        return Exact(Fraction(0))
     return parts[0] if len(parts) == 1 else Sum(tuple(parts))

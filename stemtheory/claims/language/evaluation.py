@@ -22,14 +22,14 @@ from stemtheory.claims.language.expression import (
     At,
     Call,
     Either,
+    Exact,
     Expected,
     Expr,
     Index,
     Inner,
-    Number,
     Over,
-    Power,
     Product,
+    Raised,
     Rise,
     Sum,
     Symbol,
@@ -95,7 +95,7 @@ class Scene(Protocol):
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Return a bound of the rounding in a letter or an oracle's value."""
 
-    def slope(self, node: At, value: Any) -> Any:
+    def slope(self, node: At, point: Any) -> Any:
         """Return by how much a loss or gradient may change where its point moves by one."""
 
 
@@ -117,7 +117,7 @@ class Evaluation:
 
     def _value(self, node: Expr, times: Times) -> Any:
         match node:
-            case Number(value):
+            case Exact(value):
                 return self.scene.number(value)
             case Index():
                 return _column(times[node])
@@ -131,7 +131,7 @@ class Evaluation:
                 )
             case Product(factors):
                 return self._product(factors, times)
-            case Power(base, exponent):
+            case Raised(base, exponent):
                 return self._power(base, exponent, times)
             case Call(function, arguments):
                 return self._call(function, arguments, times)
@@ -165,7 +165,7 @@ class Evaluation:
 
     def _power(self, base: Expr, exponent: Expr, times: Times) -> Any:
         value = self.value(base, times)
-        if not isinstance(exponent, Number):
+        if not isinstance(exponent, Exact):
             return value ** self.value(exponent, times)
         p = exponent.value
         if p.denominator == 3:
@@ -211,21 +211,22 @@ class Evaluation:
     def _error(self, node: Expr, times: Times) -> Any:
         value = self.value(node, times)
         match node:
-            case Number() | Index():
+            case Exact() | Index():
                 return 0.0
             case Symbol():
                 return self.scene.rounding(node, value)
             case At(_, point):
                 moved = np.abs(self.error(point, times))
                 moved = moved if node.is_vector else np.sum(moved, axis=-1)
-                return self.scene.slope(node, value) * moved + self.scene.rounding(node, value)
+                slope = self.scene.slope(node, self.value(point, times))
+                return slope * moved + self.scene.rounding(node, value)
             case Sum(terms):
                 if self.scene.total(node, times) is not None:
                     return 16 * EPS * np.abs(value)
                 return sum(self.error(t, times) + EPS * abs(self.value(t, times)) for t in terms)
             case Product(factors):
                 return self._product_error(factors, value, times)
-            case Power(base, Number(p)):
+            case Raised(base, Exact(p)):
                 size, error = np.abs(self.value(base, times)), self.error(base, times)
                 power = abs(float(p))
                 with np.errstate(divide="ignore", invalid="ignore"):

@@ -36,9 +36,9 @@ class Expr:
         return expr(other) + -self
 
     def __neg__(self) -> Expr:
-        if isinstance(self, Number):
-            return Number(-self.value, self.printed and f"-{self.printed}")
-        return Product(_flat(Product, Number(Fraction(-1)), self))
+        if isinstance(self, Exact):
+            return Exact(-self.value, self.printed and f"-{self.printed}")
+        return Product(_flat(Product, Exact(Fraction(-1)), self))
 
     def __mul__(self, other: Any) -> Expr:
         return Product(_flat(Product, self, expr(other)))
@@ -47,28 +47,28 @@ class Expr:
         return expr(other) * self
 
     def __truediv__(self, other: Any) -> Expr:
-        return Product(_flat(Product, self, Power(expr(other), Number(Fraction(-1)))))
+        return Product(_flat(Product, self, Raised(expr(other), Exact(Fraction(-1)))))
 
     def __rtruediv__(self, other: Any) -> Expr:
         return expr(other) / self
 
     def __pow__(self, exponent: Any) -> Expr:
-        return Power(self, expr(exponent))
+        return Raised(self, expr(exponent))
 
     def __rpow__(self, other: Any) -> Expr:
         return expr(other) ** self
 
     def __le__(self, other: Any) -> Line:
-        return Line((Step(self, "<=", expr(other)),))
+        return Line((Relation(self, "<=", expr(other)),))
 
     def __ge__(self, other: Any) -> Line:
-        return Line((Step(expr(other), "<=", self, turned=True),))
+        return Line((Relation(expr(other), "<=", self, turned=True),))
 
     def __lt__(self, other: Any) -> Line:
-        return Line((Step(self, "<", expr(other)),))
+        return Line((Relation(self, "<", expr(other)),))
 
     def __gt__(self, other: Any) -> Line:
-        return Line((Step(expr(other), "<", self, turned=True),))
+        return Line((Relation(expr(other), "<", self, turned=True),))
 
     @cached_property
     def parts(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def node(kind: type[Kind]) -> type[Kind]:
 
 
 @node
-class Number(Expr):
+class Exact(Expr):
     """An exact number; ``printed`` is what the paper prints, if that is not the plain fraction."""
 
     value: Fraction
@@ -178,7 +178,7 @@ class Product(Expr):
 
 
 @node
-class Power(Expr):
+class Raised(Expr):
     """base^exponent; a quotient is a power -1."""
 
     base: Expr
@@ -273,7 +273,7 @@ class Either(Expr):
 
 
 @dataclass(frozen=True)
-class Step:
+class Relation:
     """One comparison; ``turned`` if the paper writes the larger side first."""
 
     left: Expr
@@ -289,7 +289,7 @@ class Line:
     It is said of two different workers, or samples, where they are ``distinct``.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[Relation, ...]
     distinct: tuple[Index, ...] = ()
 
     def __and__(self, other: Line) -> Line:
@@ -311,24 +311,24 @@ def expr(value: Any) -> Expr:
     if isinstance(value, Expr):
         return value
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
-        return Number(Fraction(value))
+        return Exact(Fraction(value))
     raise ValueError(f"{value!r} is no number of a line: write an integer, or Q('{value}').")
 
 
-def Q(printed: str) -> Number:
+def Q(printed: str) -> Exact:
     """Return the number that the paper prints so, a decimal or a fraction."""
-    return Number(Fraction(printed), printed)
+    return Exact(Fraction(printed), printed)
 
 
 def equal(left: Any, right: Any) -> Line:
     """Return left = right."""
-    return Line((Step(expr(left), "=", expr(right)),))
+    return Line((Relation(expr(left), "=", expr(right)),))
 
 
 def chain(*sides: Any) -> Line:
     """Return sides[0] <= sides[1] <= ..."""
     parts = [expr(side) for side in sides]
-    return Line(tuple(Step(a, "<=", b) for a, b in pairwise(parts)))
+    return Line(tuple(Relation(a, "<=", b) for a, b in pairwise(parts)))
 
 
 def put(node: Expr, index: Index, to: Index) -> Expr:

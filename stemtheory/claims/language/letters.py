@@ -22,8 +22,9 @@ from stemtheory.claims.language.expression import (
     Expr,
     Index,
     Inner,
+    Line,
     Over,
-    Power,
+    Raised,
     Rise,
     Symbol,
     Young,
@@ -326,4 +327,10 @@ def exp(value: Any) -> Expr:
 
 def sqrt(value: Any) -> Expr:
     """The square root."""
-    return Power(expr(value), expr(Fraction(1, 2)))
+    return Raised(expr(value), expr(Fraction(1, 2)))
+
+
+def spoken_of(line: Line) -> list[str]:
+    """Return the names of the letters in a line, those that its evidence must give, sorted."""
+    sides = (side for step in line.steps for side in (step.left, step.right))
+    return sorted({part.name for side in sides for part in side.walk() if isinstance(part, Symbol)})

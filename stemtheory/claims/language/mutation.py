@@ -22,15 +22,15 @@ from stemtheory.claims.language.algebra import at_least_one, at_most_one, nonneg
 from stemtheory.claims.language.expression import (
     Call,
     Either,
+    Exact,
     Expected,
     Expr,
     Index,
     Inner,
     Line,
-    Number,
     Over,
-    Power,
     Product,
+    Raised,
     Rise,
     Sum,
     Symbol,
@@ -116,19 +116,19 @@ def _changes(node: Expr, workers: tuple[str, ...]) -> Iterator[_Change]:
 
 def _fixed(node: Expr, name: str, i: int, child: Expr) -> bool:
     """Whether a part is no constant of the line: a sign, a quotient, an exponent (see ``_own``)."""
-    sign = isinstance(node, Product) and child == Number(Fraction(-1))
-    return sign or (isinstance(node, Power) and name == "exponent" and isinstance(child, Number))
+    sign = isinstance(node, Product) and child == Exact(Fraction(-1))
+    return sign or (isinstance(node, Raised) and name == "exponent" and isinstance(child, Exact))
 
 
 def _own(node: Expr, workers: tuple[str, ...]) -> Iterator[_Change]:
     match node:
-        case Number():
+        case Exact():
             yield from _constants(node)
         case Symbol():
             yield from _letters(node, workers)
-        case Power(base, Number(value)):
+        case Raised(base, Exact(value)):
             for plus in EXPONENTS:
-                raised = Power(base, Number(value + plus)) if value + plus else expr(1)
+                raised = Raised(base, Exact(value + plus)) if value + plus else expr(1)
                 grows = (at_least_one(base) - at_most_one(base)) * (1 if plus > 0 else -1)
                 yield _Change(
                     "exponent", f"{text(node)} with exponent {value + plus}", raised, grows
@@ -151,16 +151,16 @@ def _own(node: Expr, workers: tuple[str, ...]) -> Iterator[_Change]:
                     yield _Change("shifted", name, new, grows)
 
 
-def _constants(node: Number) -> Iterator[_Change]:
+def _constants(node: Exact) -> Iterator[_Change]:
     unit = _last_place(node)
     value = node.value
     for new in dict.fromkeys((value * 2, value / 2, value + unit, value - unit)):
         if new and new != value:
             grows = 1 if new > value else -1
-            yield _Change("constant", f"{text(node)} -> {new}", Number(new), grows)
+            yield _Change("constant", f"{text(node)} -> {new}", Exact(new), grows)
 
 
-def _last_place(node: Number) -> Fraction:
+def _last_place(node: Exact) -> Fraction:
     """Return one unit in the last place printed; of a fraction, in its numerator."""
     if "/" in node.printed or not node.printed:
         return Fraction(1, node.value.denominator)
@@ -196,7 +196,7 @@ def _direction(node: Expr, name: str, i: int) -> int:
             return 1
         case Product(factors):
             return _sign(Product((*factors[:i], *factors[i + 1 :])))
-        case Power(base, Number(value)) if name == "base" and nonnegative(base):
+        case Raised(base, Exact(value)) if name == "base" and nonnegative(base):
             return 1 if value > 0 else -1
         case Rise():
             return 0
@@ -208,7 +208,7 @@ def _size(node: Expr) -> int:
     match node:
         case Product(factors):
             return _sign(node) if factors else 1
-        case Number(value):
+        case Exact(value):
             return -1 if value < 0 else 1
     return 1 if nonnegative(node) else 0
 
@@ -216,6 +216,6 @@ def _size(node: Expr) -> int:
 def _sign(node: Product) -> int:
     sign = 1
     for factor in node.factors:
-        negative = isinstance(factor, Number) and factor.value < 0
+        negative = isinstance(factor, Exact) and factor.value < 0
         sign *= -1 if negative else 1 if nonnegative(factor) else 0
     return sign

@@ -12,15 +12,15 @@ from stemtheory.claims.language.expression import (
     At,
     Call,
     Either,
+    Exact,
     Expected,
     Expr,
     Index,
     Inner,
     Line,
-    Number,
     Over,
-    Power,
     Product,
+    Raised,
     Rise,
     Sum,
     Symbol,
@@ -37,7 +37,7 @@ ANCHORS = {
 }
 SIGNS = {"<=": r"\leq", "<": "<", "=": "="}
 TURNED = {"<=": r"\geq", "<": ">"}
-MINUS = Number(Fraction(-1))
+MINUS = Exact(Fraction(-1))
 
 
 def latex(line: Line) -> str:
@@ -57,7 +57,7 @@ def latex(line: Line) -> str:
 def tex(node: Expr) -> str:
     """Return one side in LaTeX's mathematics."""
     match node:
-        case Number():
+        case Exact():
             return _number(node)
         case Index(name, shift):
             return _index(name, shift)
@@ -67,7 +67,7 @@ def tex(node: Expr) -> str:
             return _sum(terms)
         case Product():
             return _product(node)
-        case Power(base, exponent):
+        case Raised(base, exponent):
             return _power(base, exponent)
         case Call():
             return _call(node)
@@ -95,7 +95,7 @@ def tex(node: Expr) -> str:
 def text(node: Expr) -> str:
     """Return one side as plain text, for messages and names of mutants."""
     match node:
-        case Number(value, printed):
+        case Exact(value, printed):
             return printed or str(value)
         case Index(name, shift):
             return f"{name}{shift:+d}" if name and shift else name or str(shift)
@@ -105,7 +105,7 @@ def text(node: Expr) -> str:
             return "(" + " + ".join(map(text, terms)) + ")"
         case Product(factors):
             return " ".join(map(text, factors))
-        case Power(base, exponent):
+        case Raised(base, exponent):
             return f"{text(base)}^{text(exponent)}"
         case Call(function, arguments):
             return f"{function}({', '.join(map(text, arguments))})"
@@ -127,7 +127,7 @@ def text(node: Expr) -> str:
     raise TypeError(node)
 
 
-def _number(node: Number) -> str:
+def _number(node: Exact) -> str:
     if node.printed and "/" not in node.printed:
         digits, _, power = node.printed.partition("e")
         return digits + (rf" \cdot 10^{{{power}}}" if power else "")
@@ -165,8 +165,8 @@ def _sign(term: Expr) -> tuple[bool, Expr]:
     match term:
         case Product((first, *rest)) if first == MINUS and rest:
             return True, rest[0] if len(rest) == 1 else Product(tuple(rest))
-        case Number(value, printed) if value < 0:
-            return True, Number(-value, printed.removeprefix("-"))
+        case Exact(value, printed) if value < 0:
+            return True, Exact(-value, printed.removeprefix("-"))
     return False, term
 
 
@@ -177,9 +177,9 @@ def _product(node: Product) -> str:
     above, below = [], []
     for factor in node.factors:
         match factor:
-            case Power(base, Number(value)) if value < 0:
-                below.append(base if value == -1 else Power(base, Number(-value)))
-            case Number(value) if value == 1:
+            case Raised(base, Exact(value)) if value < 0:
+                below.append(base if value == -1 else Raised(base, Exact(-value)))
+            case Exact(value) if value == 1:
                 pass
             case _:
                 above.append(factor)
@@ -202,7 +202,7 @@ def _plain(base: Expr) -> bool:
 
 
 def _is_letter(part: Expr) -> bool:
-    return not isinstance(part, Number)
+    return not isinstance(part, Exact)
 
 
 def _long(part: Expr) -> bool:
@@ -224,18 +224,18 @@ def _juxtaposed(factors: list[Expr]) -> str:
 
 
 def _power(base: Expr, exponent: Expr) -> str:
-    if exponent == Number(Fraction(1, 2)):
+    if exponent == Exact(Fraction(1, 2)):
         return rf"\sqrt{{{tex(base)}}}"
-    if isinstance(exponent, Number) and exponent.value < 0:
-        below = base if exponent.value == -1 else Power(base, Number(-exponent.value))
+    if isinstance(exponent, Exact) and exponent.value < 0:
+        below = base if exponent.value == -1 else Raised(base, Exact(-exponent.value))
         return rf"\frac{{1}}{{{tex(below)}}}"
     shown = tex(base)
     if _is_later(base) or (
         not isinstance(base, Symbol | Index)
-        and not (isinstance(base, Number) and base.value > 0 and "{" not in shown)
+        and not (isinstance(base, Exact) and base.value > 0 and "{" not in shown)
     ):
         shown = f"({shown})"
-    plain = str(exponent.value) if isinstance(exponent, Number) else tex(exponent)
+    plain = str(exponent.value) if isinstance(exponent, Exact) else tex(exponent)
     short = plain if len(plain) == 1 else f"{{{plain}}}"
     return f"{shown}^{short}" if shown else ""
 

@@ -14,15 +14,15 @@ from stemtheory.claims.language.expression import (
     At,
     Call,
     Either,
+    Exact,
     Expected,
     Expr,
     Index,
     Inner,
     Line,
-    Number,
     Over,
-    Power,
     Product,
+    Raised,
     Rise,
     Sum,
     Symbol,
@@ -85,7 +85,7 @@ def units(name: str, *parts: Expr) -> Units | None:
 
 def _of(name: str, node: Expr) -> Units | None:
     match node:
-        case Number(value):
+        case Exact(value):
             return NUMBER if value else None
         case Index():
             return NUMBER
@@ -95,7 +95,7 @@ def _of(name: str, node: Expr) -> Units | None:
             return units(name, *parts)
         case Product(factors):
             return _sum(_of(name, factor) for factor in factors)
-        case Power(base, exponent):
+        case Raised(base, exponent):
             return _power(name, base, exponent)
         case Call(_, parts):
             return _plain(name, node, parts)
@@ -125,7 +125,7 @@ def _power(name: str, base: Expr, exponent: Expr) -> Units | None:
     _plain(name, exponent, (exponent,))
     if power is None or power == NUMBER:
         return power
-    if not isinstance(exponent, Number):
+    if not isinstance(exponent, Exact):
         raise UsageError(f"{name}: {text(base)} has units, so its exponent must be a number.")
     return (power[0] * exponent.value, power[1] * exponent.value)
 

@@ -17,6 +17,7 @@ from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence import bound_slopes
 from stemtheory.claims.evidence.bound_slopes import at_accuracy, units
 from stemtheory.claims.exponents import (
+    BY_HAND,
     EXACT,
     Exponent,
     I,
@@ -187,7 +188,7 @@ def minibatch(workers: int, power: int = 1) -> Comparison:
     )
 
 
-rates = partial(Claim, kind="rate")
+rates = partial(Claim, kind="rate", by_hand=BY_HAND)
 # the third term of the bound has a factor I - 1
 TWO_TERMS = 2 * letters.gap / unit_step + 2 * L * letters.sigma**2 * unit_step
 

@@ -17,6 +17,7 @@ from stemtheory.bounds import TableRow, invert, table1_exponents
 from stemtheory.claims.base import Claim, Comparison, Mutant
 from stemtheory.claims.evidence.size_scenes import SizeScene
 from stemtheory.claims.exponents import (
+    BY_HAND,
     EXACT,
     Exponent,
     K,
@@ -119,7 +120,7 @@ def times(**columns: Fraction) -> Callable[[TableRow], TableRow]:
     )
 
 
-exponents = partial(Claim, kind="rate", label="Table: Comparison")
+exponents = partial(Claim, kind="rate", label="Table: Comparison", by_hand=BY_HAND)
 STEM_ROWS = ("STEM", "Fed STEM", "Minibatch STEM")
 THIRD = Fraction(2, 3)
 

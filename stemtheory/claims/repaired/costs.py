@@ -6,16 +6,13 @@ Paper: Def: ComputationComplexity; Thm: PR_Convergence_Main.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cache
 from itertools import product
 
 import numpy as np
 
-from stemtheory.algorithms import Stem
 from stemtheory.bounds import REPAIRED, Setting
-from stemtheory.claims.base import Claim, Comparison, wrong
+from stemtheory.claims.base import Claim, wrong
+from stemtheory.claims.evidence.sync_batches import price, sync_runs
 from stemtheory.claims.language import Q, latex
 from stemtheory.claims.language.letters import (
     B,
@@ -39,76 +36,6 @@ from stemtheory.claims.language.letters import (
     zeta,
 )
 from stemtheory.claims.stating import sized
-from stemtheory.oracles import load_problem
-from stemtheory.simulator import simulate
-
-# --- E1: the sync batch ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SyncRun:
-    """A run of S rounds with m = ceil(I/M): its samples are counted, its iterates do not matter."""
-
-    I: int
-    M: int
-    b: int = 2
-    rounds: int = 3
-    reading: str = "literal"
-    least: int = 0
-
-    @property
-    def m(self) -> int:
-        """How many times b samples the jump estimate uses."""
-        return max(-(-self.I // self.M), self.least)
-
-
-def sync_runs(level: str) -> tuple[tuple[SyncRun, ...], ...]:
-    """Return one subject: short rounds that are simulated, and long ones counted by the rule."""
-    short = [SyncRun(I, M, b) for I in (2, 3, 8, 16) for M in (1, 3, 8) for b in (1, 4)]
-    longest = REPAIRED["b"].longest
-    long = [SyncRun(I, longest, rounds=2) for I in (longest, longest + 1, 2 * longest + 1)]
-    runs = [*short, *long]
-    return ((*runs, *(replace(run, reading="average-first") for run in runs)),)
-
-
-@cache
-def counted(run: SyncRun) -> float:
-    """Return a worker's oracle calls after the initial batch, as the simulator counts them.
-
-    Rounds too long to be simulated here are counted by the minibatches that would be drawn.
-    """
-    if run.I > 100:
-        costs = Stem(run.reading, run.m).costs
-        factors = costs.batch_factors(1, run.rounds * run.I, run.I)
-        return float(costs.gradients * run.b * factors.sum())
-    trace = simulate(
-        load_problem("quadratic", 2, 1),
-        T=run.rounds * run.I,
-        b=run.b,
-        I=run.I,
-        B=1,
-        sync=run.reading,
-        sync_batch=run.m,
-        replicates=1,
-        backend="numpy",
-    )
-    return trace.counts.samples_per_worker - 1
-
-
-def price(runs: Iterable[SyncRun], least: int = 0) -> Comparison:
-    """Samples - 2bIS <= 2bIS/M, and at least 2b(m-1)(S-1): the jump is really paid for.
-
-    And I/m <= M, which is what the repaired theorem asks for. A mutant has another least m.
-    """
-    rows = []
-    for run in (replace(run, least=least) for run in runs):
-        extra = counted(run) - 2 * run.b * run.I * run.rounds
-        allowed = 2 * run.b * run.I * run.rounds / run.M
-        needed = 2 * run.b * (run.m - 1) * (run.rounds - 1)
-        rows += [(extra, allowed), (needed, extra), (run.I / run.m, run.M)]
-    left, right = np.array(rows, dtype=float).T
-    return Comparison(left, right)
-
 
 # A sync batch m = ceil(I/M), per round.
 PRICE = (2 * b * (I - 1 + m) <= 2 * b * I * (1 + 1 / M)) & (I / m <= M)
@@ -126,7 +53,7 @@ def curves(level: str) -> tuple[tuple[Setting, ...], ...]:
     longest = REPAIRED["a"].longest
     lengths = [2, 3, *(int(i) for i in np.geomspace(10, 1e7, n)), longest, longest + 1]
     found = [
-        Setting(n * I, K, b, I, L, 1.0, 1.0, 1.0, sync_batch=-(-I // longest))
+        Setting(n * I, K, b, I, L, 0.1 / L, L, 1.0, sync_batch=-(-I // longest))
         for n, I, K, L in product(rounds.tolist(), lengths, (1, 3, 1000), (0.1, 1.0))
         for least in (max(1.0, math.sqrt(n) / (I * K)),)
         for b in dict.fromkeys((least, float(math.ceil(least))))

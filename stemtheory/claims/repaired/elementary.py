@@ -160,7 +160,7 @@ CLAIMS = (
         each="round",
         id="REP2",
         label=DRIFT,
-        statement="The drift summed over a round; the literal reading carries some over.",
+        statement="The drift D summed over a round; literal (kappa = 1) carries some over.",
         cases=round_cases,
         premises=at_least_two,
         readings=RIGHT_READINGS,

@@ -37,6 +37,8 @@ FIRST_ERROR = resting(1, 1, 2, 4, B=1.0)
 
 # Only the push of heterogeneity moves the workers apart, about a minimum at which dbar is zero.
 PUSHED = noiseless(2, 1, 16, 3, x1=0.0, h=1.0, **TILTED)
+# The same over long rounds: what the last jump left is most of the next drift.
+PUSHED_FAR = replace(PUSHED, K=16, I=256, rounds=2)
 # Only noise does, after an almost exact start at the minimum.
 SHAKEN = resting(4, 1, 8, 3, dim=8, B=1e12, replicates=64)
 
@@ -69,7 +71,9 @@ def round_cases(level: str) -> tuple[Case, ...]:
         replace(STEEP, replicates=64, sync_batch=3),
         SHARP,
         PUSHED,
+        PUSHED_FAR,
         SHAKEN,
+        replace(SHAKEN, K=8, b=64),
     )
 
 

@@ -113,7 +113,8 @@ CLAIMS = (
         kind="conditional",
         place=("jump", t),
         values=tuple({"theta": expr(part["theta"])} for part in PARTS.values()),
-        statement="One step of the sharper potential, every t, with the jump's own term.",
+        statement="One step of the sharper potential, every t, with the jump's own term; theta is"
+        " 1, 1/20 and 1/10.",
         cases=step_cases,
         premises=at_least_two,
         readings=RIGHT_READINGS,
@@ -123,13 +124,17 @@ CLAIMS = (
         DRIFT_IN_ROUND,
         each="step",
         id="R2",
-        statement="Within a round the drift of the directions is at most G times its forcing.",
+        statement="Within a round the drift of the directions is at most G = 1.0687 times its"
+        " forcing. Y and q are roots of means of Delta_t and ||dbar_t||^2, Z that of X at the jump;"
+        " h is the round's first eta, alpha = c h^2, i counts its steps; kappa is 1 if literal, or"
+        " 0.",
     ),
     of_a_round(
         JUMP,
         each="round",
         id="R3",
-        statement="The consensus error at the jump, per round; nearly sharp without noise.",
+        statement="The consensus error at the jump, per round; nearly sharp without noise. Q is the"
+        " round's sum of q^2, and the letters are those of R2.",
     ),
     of_a_run("Ra", "0.0087", "1.2e-4", "2e-5"),
     of_a_run("Rb", "0.089", "1.2e-4", "1.01e-5"),

@@ -109,12 +109,12 @@ def _names(
     fine = isinstance(value, list) and all(isinstance(item, str) for item in value)
     if not fine or (known is not None and not set(value) <= set(known)):
         those = f" of {', '.join(known)}" if known else " of names"
-        spec.document.refuse((*path, key), f"is {value!r}, but it must be a list{those}.")
+        spec.document.refuse((*path, key), f"is {value!r:.60}, but it must be a list{those}.")
     return tuple(value)
 
 
 def _given(value: Any) -> str:
-    return "is missing" if value is None else f"is {value!r}"
+    return "is missing" if value is None else f"is {value!r:.60}"
 
 
 def _is_number(value: Any) -> bool:

@@ -251,7 +251,7 @@ class _Reader:
 
     def _names(self, path: Place, value: Any, known: list[str], what: str) -> tuple[str, ...]:
         if not isinstance(value, list) or any(name not in known for name in value):
-            say = f"is {value!r}, but it must be a list of {what}: {', '.join(known)}."
+            say = f"is {value!r:.60}, but it must be a list of {what}: {', '.join(known)}."
             self.refuse(path, say)
         return tuple(value)
 
@@ -293,7 +293,7 @@ class _Reader:
         """Return one value of a setting, of the right type and in range."""
         kind = KIND.get(key, _FREE)
         if not kind.fits(value):
-            self.refuse(path, f"is {value!r}, but it must be {kind.words}: give another value.")
+            self.refuse(path, f"is {value!r:.60}, but it must be {kind.words}: give another value.")
         if kind.whole:
             return int(value)
         return tuple(value) if isinstance(value, list) else value

@@ -52,7 +52,9 @@ class Document:
     def section(self, path: Place, value: Any, known: Sequence[str] = ()) -> Mapping[str, Any]:
         """Return ``value`` if it is a table without other keys than the known ones, if any are."""
         if not isinstance(value, Mapping):
-            self.refuse(path, f"is {value!r}, but it must be a table: write [{'.'.join(path)}].")
+            self.refuse(
+                path, f"is {value!r:.60}, but it must be a table: write [{'.'.join(path)}]."
+            )
         for key in value if known else ():
             with self.naming((*path, key), "is no key of a sweep"):
                 choice("key", key, known)

@@ -40,15 +40,23 @@ def condition(text: str, columns: set[str]) -> Condition:
     """
     try:
         tree = ast.parse(text := text.strip(), mode="eval").body
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, float):
-                kept(ast.get_source_segment(text, node) or "")
+        _refuse_lost(tree, text)
         test = _compile(tree, columns)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, UsageError):
             raise
         raise _refused(text, "it cannot be read (equality is written ==)") from error
     return lambda row: bool(test(row))
+
+
+def _refuse_lost(tree: ast.expr, text: str) -> None:
+    """Refuse numbers that became 0 or infinite where Python read them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            try:
+                kept(ast.get_source_segment(text, node) or "")
+            except UsageError as error:
+                raise UsageError(f"where: {error}") from error
 
 
 def _compile(node: ast.expr, columns: set[str]) -> _Term:

@@ -14,7 +14,7 @@ from stemtheory.claims.language.printing import tex
         (-(eta[t] - L) * norm2(dbar[t]), r"-(\eta_t - L) \|\bar d_t\|^2"),
         (1 / (b * K) + 2 * (1 / K), r"\frac{1}{b K} + \frac{2}{K}"),
         (Q("1.2e-4") + Q("2e-5") * I, r"1.2 \cdot 10^{-4} + 2 \cdot 10^{-5} I"),
-        (L * 16 * 2, r"L \cdot 16 \cdot 2"),
+        (L * 16 * 2, r"16 \cdot 2 L"),
         (Q("1.0687") ** 2 * (1 * (I + 1)), r"1.0687^2 (I + 1)"),
         (1 * (I + 1), "I + 1"),
     ],

@@ -26,10 +26,10 @@ from stemtheory.claims.evidence.recorded import schedule_of, setting_of, square
 from stemtheory.claims.evidence.rounds import jackknife, leaving_one_out
 from stemtheory.claims.evidence.scenes import scene_of
 from stemtheory.claims.evidence.size_scenes import scene_of_sizes
+from stemtheory.claims.evidence.sync_batches import SyncRun, counted
 from stemtheory.claims.language import letters
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.repaired.coefficients import PARTS, error_cancels, step_seven
-from stemtheory.claims.repaired.costs import SyncRun, counted
 from stemtheory.claims.repaired.runs import (
     FIRST_SAMPLE,
     average_grad_sq,

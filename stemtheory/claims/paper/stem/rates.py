@@ -20,6 +20,7 @@ from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence import bound_slopes
 from stemtheory.claims.evidence.bound_slopes import at_accuracy, units
 from stemtheory.claims.exponents import (
+    BY_HAND,
     EXACT,
     Exponent,
     I,
@@ -212,7 +213,7 @@ def _branches(K: int) -> list[Exponent]:
     ]
 
 
-rate = partial(Claim, kind="rate")
+rate = partial(Claim, kind="rate", by_hand=BY_HAND)
 CAVEAT = (
     "b and I must be Theta(.), not O(.), and T >= K^2; for I without bound the rate needs the sync"
     " batch of the repaired theorem, which also removes the logarithm."

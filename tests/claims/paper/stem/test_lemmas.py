@@ -20,7 +20,7 @@ from stemtheory.claims.evidence.counterexamples import DRIFTED, far, opposed, ti
 from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.evidence.scenes import scene_of
-from stemtheory.claims.evidence.sums import growth, since
+from stemtheory.claims.evidence.sums import growth
 from stemtheory.claims.language import letters
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.preliminary import noisy_cases
@@ -168,8 +168,10 @@ def test_potential_descent_fails_at_synchronisations(case: Case, t: int) -> None
 
 def test_sums_restart_with_the_round() -> None:
     path = record(replace(DRIFTED, I=3, rounds=2))
-    terms = np.arange(8.0)[:, None]
-    assert since(path, terms)[1:7, 0].tolist() == [1, 3, 6, 4, 9, 15]
+    scene, l = scene_of(path), letters.l
+    total = letters.sum_t(l, letters.start, letters.t, l)
+    found = scene.evaluation.value(total, scene.times(letters.t))
+    assert found.ravel().tolist() == [1, 3, 6, 4, 9, 15]
 
 
 @pytest.mark.parametrize("reading", ALL_READINGS)

@@ -1,0 +1,367 @@
+"""The command certify: a proof by machine of one round's inequality, and its check."""
+
+from __future__ import annotations
+
+import json as json_text
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stemtheory.cli import console
+from stemtheory.cli import options as o
+from stemtheory.cli.certify_claim import certified
+from stemtheory.cli.completion import beginning, one_of
+from stemtheory.cli.display import Document
+from stemtheory.cli.examples import example
+from stemtheory.cli.waiting import waiting
+from stemtheory.oracles import USUAL
+from stemtheory.runtime import UsageError, choice, real, whole, write_whole
+
+if TYPE_CHECKING:
+    from stemtheory.certificates import Statement, Weights
+
+ALGORITHMS = ("stem", "fedavg")
+CERTIFIED = ("literal", "average-first")
+# Why the other readings have none, and a legal instance at which the theorem fails for them.
+REFUSED = {
+    "overwrite": "M7-overwrite",
+    "average-both": "M7-average-both",
+}
+
+
+def certifiable(incomplete: str) -> list[str]:
+    """Return the algorithms whose rounds are certified, and the claims that have a proof."""
+    from stemtheory.certificates import provable
+
+    return beginning((*ALGORITHMS, *provable()), incomplete)
+
+
+_NAME = "whose round; or a claim, proved for all parameters"
+Name = Annotated[str | None, o.argument("stem|fedavg|CLAIM", _NAME, certifiable)]
+_READING = "literal or average-first: which point the next difference subtracts"
+Reading = Annotated[
+    str | None, o.option(None, "--reading --sync NAME", _READING, "literal", one_of(*CERTIFIED))
+]
+Batch = Annotated[str | None, o.option(None, "--b --batch INT", "samples per minibatch", "1")]
+LocalSteps = Annotated[str | None, o.option(None, "--I --local-steps INT", "of a round", "4")]
+_JUMP = "m: the draw that spans the averaging has m b samples"
+SyncBatch = Annotated[str | None, o.option(None, "--m --sync-batch INT", _JUMP, "1")]
+_SCHEDULE = "theorem: the printed steps, 1/(16LI) and c eta^2"
+Schedule = Annotated[str | None, o.option(None, "--schedule NAME", _SCHEDULE, "theorem")]
+_H = "h = eta L I instead, such as 1/4 or 0.63"
+H = Annotated[str | None, o.option(None, "--h NUM", _H)]
+_ALPHA = "alpha = a I^2 b K; by default a = c eta^2 with the theorem's c"
+Alpha = Annotated[str | None, o.option(None, "--alpha NUM", _ALPHA)]
+_WEIGHTS = "wD,wS,wZ: what counts for how much of the constants of Delta_f, sigma^2 and zeta^2"
+WeightsGiven = Annotated[str | None, o.option(None, "--weights NUMS", _WEIGHTS, "1,1,1")]
+_CHECK = "check a file and do nothing else; what else is given is what it must state"
+Check = Annotated[Path | None, o.option(None, "--check FILE", _CHECK)]
+_OUT = "write the certificate: JSON, exact fractions"
+OutFile = Annotated[Path | None, o.option(None, "--out FILE", _OUT)]
+_TEX = "write the statement and its constants for a paper's appendix: LaTeX"
+TexFile = Annotated[Path | None, o.option(None, "--tex FILE", _TEX)]
+Force = Annotated[bool, o.option(None, "--force", "also where it takes minutes")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command(epilog=example("certify"))(certify)
+
+
+def certify(
+    context: typer.Context,
+    name: Name = None,
+    reading: Reading = None,
+    K: o.K = None,
+    I: LocalSteps = None,
+    b: Batch = None,
+    m: SyncBatch = None,
+    schedule: Schedule = None,
+    h: H = None,
+    alpha: Alpha = None,
+    weights: WeightsGiven = None,
+    check: Check = None,
+    out: OutFile = None,
+    tex: TexFile = None,
+    force: Force = False,
+    json: o.Json = False,
+) -> int:
+    """Prove one round's inequality for all problems at once, in exact fractions, or check a file.
+
+    The constants that result are the best that this kind of proof gives, at the steps given.
+    """
+    from stemtheory.certificates import find, provable, refuse_the_large
+
+    if name in provable():
+        o.refuse_beside(
+            context, ("name", "json"), "a claim is proved for all parameters: leave it out"
+        )
+        return certified(name, json)
+    given = {"K": K, "I": I, "b": b, "m": m}
+    if check is not None:
+        useful = ("name", "reading", "K", "I", "b", "m", "h", "alpha", "check", "json")
+        o.refuse_beside(context, useful, "--check only reads a file: leave it out")
+        return _check(check, name, reading, given, h, alpha, json)
+    s = statement_of(name, reading, given, schedule, h, alpha)
+    wanted = _weights(weights)
+    refuse_the_large(s, force)
+    with waiting() as told:
+        found = find(s, wanted, told)
+    document = told_of(found.data, json_text.loads(found.data)["statement"])
+    document |= {"margin": found.eps, "weights": list(wanted), "files": []}
+    if out is not None:
+        document["files"].append(str(write_whole(out, found.data)))
+    if tex is not None:
+        document["files"].append(str(write_whole(tex, in_latex(document))))
+    console.emit(document, json, lambda: show(document))
+    return 0
+
+
+def statement_of(
+    name: str | None,
+    reading: str | None,
+    given: dict[str, str | None],
+    schedule: str | None,
+    h: str | None,
+    alpha: str | None,
+) -> Statement:
+    """Return the statement that the options ask for.
+
+    Raises
+    ------
+    UsageError
+        For an option that the algorithm has not, and for a reading without certificates.
+    """
+    from stemtheory.certificates import stated
+
+    algorithm = choice("algorithm", name or "stem", ALGORITHMS)
+    if schedule is not None:
+        choice("schedule", schedule, ["theorem"])
+        if h is not None or alpha is not None:
+            raise UsageError(
+                "--schedule was given beside --h or --alpha, but it sets both: leave one out."
+            )
+    if algorithm == "fedavg":
+        stray = [f"--{n}" for n, v in (("reading", reading), ("alpha", alpha)) if v is not None]
+        stray += ["--m"] * (given["m"] is not None)
+        if stray:
+            raise UsageError(
+                f"{stray[0]} was given, but fedavg has neither momentum nor a jump: leave it out."
+            )
+    usual = {"K": USUAL.K, "I": 4, "b": 1, "m": 1}
+    sizes = {n: whole(n, usual[n] if given[n] is None else given[n]) for n in usual}
+    return stated(
+        algorithm,
+        reading_of(reading or CERTIFIED[0]),
+        **sizes,
+        h=None if h is None else fraction("h", h),
+        alpha=None if alpha is None else fraction("alpha", alpha),
+    )
+
+
+def reading_of(name: str) -> str:
+    """Return a reading that has certificates.
+
+    Raises
+    ------
+    UsageError
+        For one that has none, with the reason, and for an unknown one.
+    """
+    if name in REFUSED:
+        raise UsageError(
+            f"reading {name} has no round certificate: there the mean of the directions is no"
+            " estimate of the mean gradient without a bias, which no assumption bounds by a"
+            f" variance, and verify --replay {REFUSED[name]} is a legal instance beyond the"
+            " theorem: choose literal or average-first."
+        )
+    return choice("reading", name, [*CERTIFIED, *REFUSED])
+
+
+def fraction(name: str, text: str) -> Fraction:
+    """Return the exact number that a decimal or a quotient writes.
+
+    Raises
+    ------
+    UsageError
+        For anything else, and for a number out of the range in which steps make sense.
+    """
+    found = None
+    if re.fullmatch(r"[0-9]{1,40}/[0-9]{0,39}[1-9][0-9]{0,39}", text):
+        found = Fraction(text)
+    elif re.fullmatch(r"[0-9]{0,40}\.?[0-9]{0,40}(e-?[0-9]{1,2})?", text):
+        real(name, text, positive=True)
+        found = Fraction(text)
+    if found is None or not Fraction(1, 10**6) <= found <= 10**3:
+        raise UsageError(
+            f"{name} is {text!r:.60}, but it must be a number from 1e-6 to 1000: write 0.25 or 1/4."
+        )
+    return found
+
+
+def _weights(text: str | None) -> Weights:
+    from stemtheory.certificates import Weights
+
+    if text is None:
+        return Weights()
+    parts = [real("weights", part, positive=True) for part in text.split(",")]
+    if len(parts) != len(Weights._fields) or not all(1e-6 <= part <= 1e6 for part in parts):
+        raise UsageError(
+            f"weights is {text!r:.60}, but it must be three numbers from 1e-6 to 1e6: write 1,1,1."
+        )
+    return Weights(*parts)
+
+
+def _check(
+    path: Path,
+    name: str | None,
+    reading: str | None,
+    sizes: dict[str, str | None],
+    h: str | None,
+    alpha: str | None,
+    json: bool,
+) -> int:
+    """Run the checker alone, on what it is given and nothing else."""
+    from stemtheory.certificates import read, why_not
+
+    wanted: dict[str, Any] = o.given(algorithm=name, reading=reading)
+    wanted |= {key: whole(key, value) for key, value in o.given(**sizes).items()}
+    data = read(path)
+    why = why_not(data, **wanted)
+    document: dict[str, Any] = {"file": str(path), "accepted": not why, "why": why or None}
+    if not why:
+        statement = json_text.loads(data)["statement"]
+        document["why"] = _of_other_steps(statement, h, alpha)
+        document["accepted"] = document["why"] is None
+        document |= told_of(data, statement)
+    document["reasons"] = {"why": "the file was accepted"} if document["accepted"] else {}
+    console.emit(document, json, lambda: show_check(document))
+    return int(not document["accepted"])
+
+
+def _of_other_steps(s: Document, h: str | None, alpha: str | None) -> str | None:
+    eta, a = Fraction(s["eta"]), Fraction(s["a"])
+    if h is not None and fraction("h", h) != eta * s["I"]:
+        return f"eta is {s['eta']}, but h = {h} was asked for"
+    if alpha is not None and fraction("alpha", alpha) != a * s["I"] ** 2 * s["b"] * s["K"]:
+        return f"a is {s['a']}, but alpha = {alpha} was asked for"
+    return None
+
+
+def told_of(data: bytes, statement: Document) -> dict[str, Any]:
+    """Return the document of an accepted certificate: what it says, and what it does not."""
+    from stemtheory.certificates import ASSUMED, GLUE, JUMP, beside, constants, fingerprint
+
+    found = constants(statement)
+    return {
+        "statement": dict(statement),
+        "constants": {name: {"exact": str(c), "value": float(c)} for name, c in found.items()},
+        "sum": float(sum(found.values())),
+        "beside": beside(statement),
+        "assumed": list(ASSUMED),
+        "not_machine_checked": [*GLUE, *([JUMP] if statement["m"] > 1 else [])],
+        "sha256": fingerprint(data),
+        "bytes": len(data),
+    }
+
+
+def show(d: Document) -> None:
+    """Print the theorem, its constants, those proved by hand, and what is taken for granted."""
+    s, line = d["statement"], console.line
+    of = s["algorithm"] if s["reading"] == "none" else f"{s['algorithm']}, {s['reading']}"
+    numbers = ", ".join(f"{n} = {s[n]}" for n in ("I", "K", "b", "m", "eta", "a"))
+    line(f"proved: one round of {of}, {numbers}, in units with L = 1")
+    line("for every d, every K functions and oracles with A1 and A2, and every legal start:")
+    potential = {"stem": "f(xbar) + lambda |ebar|^2", "fedavg": "f(xbar)"}[s["algorithm"]]
+    potential += " + mu X/K" * (s["reading"] == "literal")
+    line(f"  E V_I <= E V_0 - ({_kept(s)}eta/2) sum_j<I E|grad f(xbar_j)|^2")
+    line(f"           + C_sigma sigma^2 + C_zeta zeta^2, where V = {potential}")
+    names = [n for n in ("lambda", "mu", "C_sigma", "C_zeta") if s[n] != "0"]
+    console.table(("constant", "value"), [[n, float(Fraction(s[n]))] for n in names])
+    line(_summed(s))
+    rows = [[n, c["value"], _short(c["exact"])] for n, c in d["constants"].items()]
+    console.table(("constant", "value", "exactly"), rows)
+    if s["algorithm"] == "stem":
+        line(f"with L = Delta_f = sigma^2 = zeta^2 = 1 it is {d['sum']:.6g}/S; at (I b K)^2 rounds")
+    head = ("by hand", "value", "over the certificate's", "")
+    by_hand = [
+        [r["name"], r["value"], r["factor"], f"not met: {', '.join(r['unmet'])}" * bool(r["unmet"])]
+        for r in d["beside"]
+    ]
+    console.table(head, by_hand)
+    for text in d["assumed"]:
+        line(f"assumed: {text}")
+    for text in d["not_machine_checked"]:
+        line(f"not machine-checked: {text}")
+    line(f"certificate: {d['bytes']} bytes, sha256 {d['sha256']}")
+    for path in d["files"]:
+        line(f"written: {path}")
+
+
+def show_check(d: Document) -> None:
+    """Print whether the checker accepts a file, and what it proves."""
+    console.line(f"accepted: {d['file']}" if d["accepted"] else f"refused: {d['why']}")
+    if d["accepted"]:
+        show({**d, "files": []})
+
+
+def in_latex(d: Document) -> str:
+    """Return the statement and its constants as a LaTeX float that needs no package."""
+    s = d["statement"]
+    of = s["algorithm"].upper() if s["algorithm"] == "stem" else "FedAvg"
+    of += "" if s["reading"] == "none" else f", reading {s['reading']}"
+    numbers = ", ".join(f"${n} = {s[n]}$" for n in ("I", "K", "b", "m"))
+    steps = rf"$\eta L = {s['eta']}$, $a = {_tidy(s['a'])}$"
+    rows = [rf"${_LETTERS[n]}$ & {c['value']:.6g} \\" for n, c in d["constants"].items()]
+    rows += [
+        rf"${_LETTERS[n]}$ & {float(Fraction(s[n])):.6g} \\"
+        for n in ("lambda", "mu", "C_sigma", "C_zeta")
+        if s[n] != "0"
+    ]
+    lines = [
+        r"\begin{table}[htbp]",
+        rf"\caption{{Proved by machine and checked in exact fractions: a round of {of}, {numbers},",
+        rf"  {steps}, for all problems with A1 and A2 (units with $L = 1$; sha256 of the",
+        rf"  certificate {d['sha256'][:16]}).}}",
+        rf"\label{{certificate:{d['sha256'][:16]}}}",
+        r"\raggedright",
+        r"$\displaystyle E V_I \le E V_0 - (1-\delta) \frac{\eta}{2} \sum_{j<I}",
+        r"  E\|\nabla f(\bar x_j)\|^2 + C_\sigma \sigma^2 + C_\zeta \zeta^2$",
+        r"\par\medskip",
+        r"\begin{tabular}{lr}",
+        r"\hline",
+        *rows,
+        r"\hline",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_LETTERS = {name: name for name in ("c_D", "c_S", "c_Z")} | {
+    name: rf"\{name}" for name in ("lambda", "mu")
+}
+_LETTERS |= {"C_sigma": r"C_\sigma", "C_zeta": r"C_\zeta"}
+
+
+def _tidy(text: str) -> str:
+    return text if len(text) <= 24 else f"{float(Fraction(text)):.6g}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 44 else f"{text[:20]}... ({len(text)} characters, in the file)"
+
+
+def _kept(s: Document) -> str:
+    return "" if s["delta"] == "0" else f"(1 - {s['delta']}) "
+
+
+def _summed(s: Document) -> str:
+    if s["algorithm"] == "fedavg":
+        return "over S rounds: mean E|grad f|^2 <= c_D Delta_f/S + c_S sigma^2 + c_Z zeta^2"
+    return (
+        "over S <= (I b K)^2 rounds, B = b I: mean E|grad f|^2 <= (1/S) [c_D Delta_f + c_S sigma^2"
+        " + c_Z zeta^2]"
+    )
