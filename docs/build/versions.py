@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 from stemtheory.claims.checking import judged
 from stemtheory.claims.ledger import select
@@ -26,7 +27,17 @@ def main(patterns: list[str]) -> None:
         tally = try_rules(claim, judged(claim)).to_json()
         found[claim.id] = {"formula": claim.formula, **tally}
         sys.stderr.write(f"{claim.id} {len(tally['survivors'])} alive\n")
-        RECORD.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        lines = (f"{json.dumps(name)}: {compact(found[name])}" for name in sorted(found))
+        RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def compact(tally: dict[str, Any]) -> str:
+    """Return what became of one claim's versions in one line, slack in four digits."""
+    survivors = [
+        one | {"slack": None if one["slack"] is None else float(f"{one['slack']:.4g}")}
+        for one in tally["survivors"]
+    ]
+    return json.dumps(tally | {"survivors": survivors}, separators=(",", ":"))
 
 
 if __name__ == "__main__":

@@ -99,9 +99,9 @@ def _once(assumptions: list[Document]) -> list[Document]:
 def _of_numbers(document: Document) -> Iterator[str]:
     from stemtheory.report import plain
 
-    yield "for all real numbers, sizes from 1 on, in units in which L = sigma = 1, from:"
+    yield "for all real numbers, sizes from 1 on, in units in which L = sigma = 1:"
     for premise in document["premises"]:
         yield f"  {premise['name']}: {plain(premise['formula'])}"
     for cut in document["cuts"]:
         yield f"on the way, {cut['name']}: {plain(cut['formula'])}"
-    yield f"{document['questions']} questions, each answered that no counterexample exists"
+    yield f"no counterexample: z3's answer to each of {document['questions']} questions"

@@ -8,17 +8,16 @@ import numpy as np
 
 from stemtheory.claims.language import (
     At,
-    Evaluation,
     Expr,
     Index,
     Line,
     Over,
-    Sum,
+    Scene,
     Symbol,
     Times,
     letters,
 )
-from stemtheory.claims.language.expression import Young, expr
+from stemtheory.claims.language.expression import Young, expr, put
 
 T_NOW = letters.t
 # What the second transcription calls a letter, where it has another name there.
@@ -27,14 +26,14 @@ POINTS = {"p": ("x1v", "gp", "gsp"), "p2": ("x2v", "gp2", "gsp2")}
 OF_ROUND = ("q", "Y")  # known by their place in the round
 
 
-class RandomScene:
+class RandomScene(Scene):
     """The letters of ``second_hand.random_run`` at a time t for the language."""
 
     def __init__(self, r: SimpleNamespace, t: int, given: Index = T_NOW) -> None:
+        super().__init__()
         r.one = 1.0
         self.r, self.t = r, t
         self.start = r.start(t + given.shift)
-        self.evaluation = Evaluation(self)
 
     def sides(self, line: Line) -> list[tuple[Any, Any]]:
         """Return both sides of every comparison of a line, as it is printed."""
@@ -53,19 +52,17 @@ class RandomScene:
         return np.squeeze(self.evaluation.value(self._plain(node), times))
 
     def _plain(self, node: Expr) -> Expr:
-        """Return the expression with the assignment's beta, and b samples that are alike."""
+        """Return the expression with the assignment's beta, a rise by its ends, b samples alike."""
         match node:
             case Young(one, other):
                 beta = Fraction(self.r.beta)
                 one, other = self._plain(one), self._plain(other)
                 return expr(1 + beta) * one + expr(1 + 1 / beta) * other
+            case Over("rise", index, body, Index() as first, Index() as last):
+                return self._plain(put(body, index, last + 1) - put(body, index, first))
             case Over("sum", Index("xi"), body):
                 return letters.b * self._plain(body)
         return node.rebuilt(self._plain)
-
-    def number(self, value: Fraction) -> float:
-        """Return the nearest float."""
-        return float(value)
 
     def letter(self, symbol: Symbol, times: Times) -> Any:
         """Return a letter's values [n, 1, k, j(, dim)]."""
@@ -125,14 +122,3 @@ class RandomScene:
     def there(self, place: str, times: Times) -> Any:
         """Return whether the assignment is at the jump."""
         return np.array([self.r.jump])
-
-    def total(self, node: Sum | Over, times: Times) -> None:
-        """No sum is known."""
-
-    def rounding(self, node: Symbol | At, value: Any) -> Any:
-        """Rounding is of no interest here."""
-        return 0.0
-
-    def slope(self, node: At, point: Any) -> Any:
-        """Nor here."""
-        return 0.0

@@ -76,7 +76,7 @@ def test_a_claim_has_a_page_with_what_explain_says(written: dict[str, str]) -> N
         "lem: ErrorContraction_BatchGradients_App",
         "| literal | sync | violated, as expected |",
         "`M3-overwrite`: left 1.92157e-10 > right 1.19761e-11",
-        "- a^4 for a^2",
+        "- right side divided by 4x the smallest margin",
     ):
         assert piece in text
 

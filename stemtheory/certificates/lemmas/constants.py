@@ -17,6 +17,7 @@ from stemtheory.claims.language.letters import (
     K,
     L,
     T,
+    a,
     b,
     c,
     c_b,
@@ -68,7 +69,7 @@ def beyond(*more: Line) -> dict[str, Part]:
 SHARE = I / REPAIRED["b"].longest
 ELEMENTARY = {"c_b": C_B, "I": (I >= 2) & (I <= 318)}
 FACTS = (
-    Fact("M6a", "4 -> 8", premises={"SCH3": eta[t - 1] <= CAP}),
+    Fact("M6a", "4 -> 8", premises={"SCH3": eta[t - 1] <= CAP, "SCH7": (a[t] >= 0) & (a[t] <= 1)}),
     Fact("M6d", "192 -> 384", premises={"SCH4": equal(c, 128 * L**2 / (b * K))}),
     Fact("M6e", "33/256 -> 33/128"),
     Fact("M7a-C", "7 -> 8", premises={"SCH3": eta[t] <= CAP}),

@@ -27,7 +27,9 @@ from stemtheory.runtime import UsageError
 
 IDENTITY, SCALAR = "identity", "z3 over the reals"
 NEEDS = {IDENTITY: ("sympy", "z3"), SCALAR: ("z3", "flint")}
-ALWAYS = "the reading of the assumptions, and the translation of the line into algebra"
+ALWAYS = "the assumptions, and the translation of the line into algebra"
+POSITIVE = "that L and sigma are positive, so that units make them 1"
+SIGNS = "that 0 <= a_t <= 1 (SCH7) and that other letters have the signs of the vocabulary"
 
 
 @cache
@@ -128,7 +130,7 @@ def _identity(claim: Claim) -> dict[str, Any]:
     return {
         "proofs": shown,
         "residual": "0",
-        "glue": [*dict.fromkeys(lemma.glue for lemma in proofs if lemma.glue), ALWAYS],
+        "glue": [*dict.fromkeys(lemma.glue for lemma in proofs if lemma.glue), SIGNS, ALWAYS],
     }
 
 
@@ -180,7 +182,7 @@ def _scalar(claim: Claim) -> dict[str, Any]:
         "premises": [{"name": k, "formula": latex(line)} for k, line in premises.items()],
         "cuts": [{"name": k, "formula": latex(cut.line)} for k, cut in fact.cuts.items()],
         "questions": asked,
-        "glue": [ALWAYS],
+        "glue": [POSITIVE, ALWAYS],
     }
 
 

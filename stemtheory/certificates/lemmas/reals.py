@@ -2,8 +2,9 @@
 
 Letters are real variables, within the range that the vocabulary says; K, b and I are any real
 numbers from 1 on, not only integers. A root is a new variable with its power given, so that
-everything is a polynomial. A quotient is kept as numerator and denominator, which is positive.
-Lines are homogeneous in the units of x and f, so L and sigma are 1 without loss.
+everything is a polynomial. A quotient is kept as numerator and denominator; that the latter is
+positive, and what stands under a root, is one more thing to be shown. Lines are homogeneous in the
+units of x and f, so L and sigma > 0 are 1 without loss.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from stemtheory.runtime import UsageError
 
 UNITS = ("L", "sigma")  # the letters that choosing units makes 1
 HIDDEN = "$"  # begins the names of variables that no line speaks of
-TIMES = {"t": 1, "T": 1}  # the least value of an index that stands as a number
+DEFINED = ("a",)  # letters of which nothing is taken for granted: premises say what they are
 
 
 class Ratio(NamedTuple):
@@ -54,6 +55,9 @@ class Reals:
     units: tuple[str, ...] = UNITS
     known: list[Any] = field(default_factory=list)
     atoms: tuple[Expr, ...] = ()
+    since: int = 1  # the least t and T
+    # What must be positive and is not by its form, each with what was known before it was used.
+    owed: list[tuple[tuple[Any, ...], Any]] = field(default_factory=list)
     _made: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
@@ -119,6 +123,8 @@ class Reals:
 
     def _power(self, base: Expr, value: Fraction) -> Ratio:
         inner = self.ratio(base)
+        if (value < 0 or value.denominator > 1) and not self._positive(base):
+            self.owed.append((tuple(self.known), inner.above > 0))
         if value < 0:
             inner = Ratio(inner.below, inner.above)
         if value.denominator > 1:
@@ -165,7 +171,7 @@ class Reals:
             return self.z3.RealVal(node.shift)
         if node.name not in self._made:
             self._made[node.name] = self.z3.Real(node.name)
-            self.known.append(self._made[node.name] >= TIMES[node.name])
+            self.known.append(self._made[node.name] >= self.since)
         return self._made[node.name] + node.shift
 
     def _range(self, node: Expr, made: Any) -> list[Any]:
@@ -173,8 +179,26 @@ class Reals:
             low, high = map(self._number, enclosed(node))
             return [made * low.below >= low.above, made * high.below <= high.above]
         kind = letters.LETTERS[node.name].range if isinstance(node, Symbol) else "nonnegative"
+        kind = "any" if isinstance(node, Symbol) and node.name in DEFINED else kind
         ends = {"from one": [made >= 1], "to one": [made > 0, made <= 1], "any": []}
         return ends.get(kind, [made > 0])
+
+    def _positive(self, node: Expr) -> bool:
+        """Whether a part is positive by its form, all letters but the defined ones being so."""
+        match node:
+            case Exact(value):
+                return value > 0
+            case Index(name, shift):
+                return shift + (self.since if name else 0) > 0
+            case Symbol(name):
+                return name not in DEFINED and letters.LETTERS[name].range != "any"
+            case Product(parts) | Sum(parts) | Call("min", parts):
+                return node in self.atoms or all(map(self._positive, parts))
+            case Call("max", parts):
+                return any(map(self._positive, parts))
+            case Raised(base, _):
+                return self._positive(base)
+        return isinstance(node, Over | Call)  # variables that stand for themselves
 
 
 def _times(one: Any, other: Any) -> Any:

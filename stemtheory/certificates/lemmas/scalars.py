@@ -20,21 +20,30 @@ class UnprovedError(Exception):
     """What should have been proved was not."""
 
 
-def refuted(step: Relation, premises: Line | None, atoms: tuple[Expr, ...] = ()) -> Any:
+def refuted(
+    step: Relation, premises: Line | None, atoms: tuple[Expr, ...] = (), since: int = 1
+) -> Any:
     """Return numbers that meet the premises and not the comparison, or None: it is proved.
 
     Raises
     ------
     UnprovedError
-        If z3 does not decide it.
+        If z3 does not decide it, or a denominator may be 0.
     """
-    reals = Reals(atoms=atoms)
-    z3 = reals.z3
+    reals = Reals(atoms=atoms, since=since)
     goal = reals.holds(step)
     given = [reals.all_of(premises)] if premises is not None else []
-    solver = z3.Solver()
+    for known, positive in reals.owed:
+        if _model(reals, [*given, *known], positive, step) is not None:
+            raise UnprovedError(f"{latex(Line((step,)))} has a denominator or root that may be 0.")
+    return _model(reals, [*given, *reals.known], goal, step)
+
+
+def _model(reals: Reals, known: list[Any], goal: Any, step: Relation) -> Any:
+    """Return numbers that meet what is known and not the goal, or None if there are none."""
+    solver = reals.z3.Solver()
     solver.set("timeout", 1000 * SECONDS)
-    solver.add(*given, *reals.known, z3.Not(goal))
+    solver.add(*known, reals.z3.Not(goal))
     match str(solver.check()):
         case "unsat":
             return None
@@ -49,7 +58,9 @@ def together(lines: Iterable[Line]) -> Line | None:
     return Line(steps) if steps else None
 
 
-def ask(step: Relation, premises: Iterable[Line], atoms: tuple[Expr, ...] = ()) -> None:
+def ask(
+    step: Relation, premises: Iterable[Line], atoms: tuple[Expr, ...] = (), since: int = 1
+) -> None:
     """Prove a comparison from premises.
 
     Raises
@@ -57,7 +68,7 @@ def ask(step: Relation, premises: Iterable[Line], atoms: tuple[Expr, ...] = ()) 
     UnprovedError
         If it is false for some numbers, which are named, or z3 does not decide it.
     """
-    model = refuted(step, together(premises), atoms)
+    model = refuted(step, together(premises), atoms, since)
     if model is not None:
         raise UnprovedError(f"{latex(Line((step,)))} is false at {shown(model)}.")
 
@@ -97,11 +108,12 @@ def prove(fact: Fact, line: Line) -> int:
         known = {**premises_of(fact), "range": within}
         for name, cut in fact.cuts.items():
             for step in cut.line.steps:
-                ask(step, (known[use] for use in cut.uses))
+                ask(step, (known[use] for use in cut.uses), since=fact.since)
             known[name], asked = cut.line, asked + len(cut.line.steps)
         everything = tuple(name for name in known if name not in fact.cuts)
         for i, step in enumerate(valued(line, values).steps):
-            ask(step, [known[use] for use in fact.uses.get(i, everything)], fact.atoms)
+            used = [known[use] for use in fact.uses.get(i, everything)]
+            ask(step, used, fact.atoms, fact.since)
             asked += 1
     return asked + _converse(fact, line)
 
@@ -126,6 +138,6 @@ def counterexample(fact: Fact, wrong: Line) -> str | None:
     for values, within in parts_of(fact).values():
         given = together((*premises_of(fact).values(), within))
         for step, old in zip(valued(wrong, values).steps, valued(right, values).steps, strict=True):
-            if step != old and (model := refuted(step, given)) is not None:
+            if step != old and (model := refuted(step, given, since=fact.since)) is not None:
                 return shown(model)
     return None

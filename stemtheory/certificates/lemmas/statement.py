@@ -72,9 +72,9 @@ class Fact:
     """The proof of a claim between numbers, for all real values that its premises allow.
 
     ``uses`` names for a comparison of the line what it is proved from, else that is every premise;
-    ``atoms`` are positive expressions that the comparisons need not look into; ``values`` are put
-    into the line, one proof each, with what is then known of the range. ``mutant`` names a wrong
-    version of the line, made by rule, or is one.
+    ``since`` is the least t; ``atoms`` are positive expressions that the comparisons need not look
+    into; ``values`` are put into the line, one proof each, with what is then known of the range.
+    ``mutant`` names a wrong version of the line, made by rule, or is one.
     """
 
     claim: str
@@ -84,4 +84,5 @@ class Fact:
     uses: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     atoms: tuple[Expr, ...] = ()
     values: Mapping[str, Part] = field(default_factory=dict)
+    since: int = 1
     says: str = ""

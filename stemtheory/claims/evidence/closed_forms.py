@@ -1,6 +1,7 @@
-"""Conditional expectations of the gradients of one minibatch, spread over the workers.
+"""Conditional expectations on a recorded run: the error's, and of a minibatch's gradients.
 
-Paper: eq. (eq: DR_Descent_d_Intermediate1_Batch), eq. (eq: DR_Descent_d_Intermediate2_Batch).
+Paper: Lemma (lem: ErrorContraction_BatchGradients_App), and
+eq. (eq: DR_Descent_d_Intermediate1_Batch), eq. (eq: DR_Descent_d_Intermediate2_Batch).
 """
 
 from __future__ import annotations
@@ -11,6 +12,14 @@ from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import square
 from stemtheory.runtime import Floats
+
+
+def growth(path: Path) -> Floats:
+    """Return E[||ebar_{t+1}||^2 | F_t] - (1 - a_{t+1})^2 ||ebar_t||^2, by t in 1..T; [T, R]."""
+    t = path.t
+    keep = (1 - path.a[t + 1])[:, None]
+    crossed = 2 * keep * (path.ebar[t] * path.bias[t]).sum(axis=-1)
+    return np.asarray(path.noise_power[t] + square(path.bias[t]) + crossed)
 
 
 def apart_gradients(path: Path) -> Floats:

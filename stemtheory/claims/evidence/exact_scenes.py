@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.intervals import Interval, enclose
-from stemtheory.claims.language import At, Evaluation, Over, Sum, Symbol, Times
+from stemtheory.claims.language import Scene, Symbol, Times
 
 PIECES = Interval(np.array([1.0, 4 / 3, 2.0, 4.0]), np.array([4 / 3, 2.0, 4.0, np.inf]))
 
@@ -33,11 +33,12 @@ class Lengths:
     choices: Mapping[str, Fraction | Interval] = field(default_factory=dict)
 
 
-class ExactScene:
+class ExactScene(Scene):
     """Letters as intervals [n, pieces, 1, 1]; the sizes on the first axis, bK on the second."""
 
     def __init__(self, at: Lengths) -> None:
-        self.evaluation, self.times = Evaluation(self), Times({})
+        super().__init__()
+        self.times = Times({})
         I = enclose(column(at.I))
         self.letters = {
             "I": I,
@@ -55,25 +56,6 @@ class ExactScene:
     def letter(self, symbol: Symbol, times: Times) -> Interval:
         """Return a size or a choice."""
         return self.letters[symbol.name]
-
-    def apply(self, node: At, point: Any, times: Times) -> Any:
-        """Refuse: constants have no points."""
-        raise TypeError(node)
-
-    def there(self, place: str, times: Times) -> Any:
-        """Refuse: constants have no places."""
-        raise TypeError(place)
-
-    def total(self, node: Sum | Over, times: Times) -> None:
-        """No sum has a closed form: intervals enclose its terms."""
-
-    def rounding(self, node: Symbol | At, value: Any) -> float:
-        """None: intervals hold the exact value."""
-        return 0.0
-
-    def slope(self, node: At, point: Any) -> Any:
-        """Refuse: constants have no points."""
-        raise TypeError(node)
 
 
 def column(values: Any) -> Any:

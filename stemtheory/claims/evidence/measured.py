@@ -52,3 +52,8 @@ def measure(case: Case) -> MeasuredRun:
 def premises(name: str) -> Callable[[Case], tuple[Premise, ...]]:
     """Return the premises of the bound ``name`` as a function of a case."""
     return lambda case: BOUNDS[name].premises(setting_of(case))
+
+
+def theorem_schedule(case: Case) -> tuple[Premise, ...]:
+    """The premise of every line that uses eta_t <= 1/(16 L I) and a_{t+1} = c eta_t^2."""
+    return (Premise("the schedule is the theorem's", case.schedule == "theorem"),)

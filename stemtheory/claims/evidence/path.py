@@ -53,12 +53,6 @@ class Path(Recorded):
         return square(self.dbar)
 
     @cached_property
-    def J(self) -> Floats:
-        """J_t = sum_k ||fresh_{t+1} - stale_{t+1}||^2, indexed by t, shape [T + 2, R]."""
-        moved = square(self.fresh - self.stale).sum(axis=-1)
-        return np.concatenate([moved[1:], np.full_like(moved[:1], np.nan)])
-
-    @cached_property
     def batch(self) -> Floats:
         """Samples of the minibatch of d_{t+1}, indexed by t: b, or m b at the jump; [T + 2]."""
         factors = self.algorithm.costs.batch_factors(0, self.T + 2, self.case.I)

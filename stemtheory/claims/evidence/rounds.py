@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.language import EPS, At, Evaluation, Over, Sum, Symbol, Times
+from stemtheory.claims.language import Scene, Symbol, Times
 from stemtheory.runtime import Floats
 
 Mean = Callable[[Floats], Floats]
 Each = Literal["step", "round"]
 
 
-class RoundScene:
+class RoundScene(Scene):
     """Letters of the rounds of a run; on the axis of replicates stand the means that are taken.
 
     ``mean`` takes [T + 2, R] to [T + 2, n]: n is 1 (all replicates) or R (each left out in turn).
@@ -33,7 +32,8 @@ class RoundScene:
     def __init__(self, path: Path, mean: Mean) -> None:
         s, I = path.setting, path.case.I
         start = 1 + I * np.arange(path.case.rounds)
-        self.path, self.evaluation, self.start = path, Evaluation(self), start
+        super().__init__()
+        self.path, self.start = path, start
         literal = path.case.reading == "literal"
         self.sizes = {
             **{name: getattr(s, name) for name in ("K", "I", "b", "L", "sigma", "zeta")},
@@ -64,10 +64,6 @@ class RoundScene:
         I = self.path.case.I
         return Times({"t": t, "start": start, "end": start + I, "s": (start - 1) // I + 1})
 
-    def number(self, value: Fraction) -> float:
-        """Return the nearest float."""
-        return float(value)
-
     def letter(self, symbol: Symbol, times: Times) -> Any:
         """Return a size, a letter of the round, or a moment at a time or a round."""
         if symbol.at:
@@ -77,25 +73,6 @@ class RoundScene:
         h = self.path.eta[times.at["start"]]
         values = {"h": h, "alpha": self.sizes["c"] * h**2, "i": times.at["t"] - times.at["start"]}
         return values[symbol.name][:, None, None, None]
-
-    def apply(self, node: At, point: Any, times: Times) -> Any:
-        """Refuse: moments have no points."""
-        raise TypeError(node)
-
-    def there(self, place: str, times: Times) -> Any:
-        """Refuse: a round is no place."""
-        raise TypeError(place)
-
-    def total(self, node: Sum | Over, times: Times) -> None:
-        """No sum over a recorded run has a closed form."""
-
-    def rounding(self, node: Symbol | At, value: Any) -> Any:
-        """Means of squares and their roots: a few units each."""
-        return 8 * EPS * np.abs(value)
-
-    def slope(self, node: At, point: Any) -> Any:
-        """Refuse: moments have no points."""
-        raise TypeError(node)
 
 
 def over_all(values: Floats) -> Floats:

@@ -7,35 +7,25 @@ Paper: Algorithm (Algo_DR-STORM_batch_App), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from fractions import Fraction
-from functools import cache, cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.evidence import closed_forms
 from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
+from stemtheory.claims.evidence.futures import FEDAVG, STEM, compared
 from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.recorded import schedule_of, square
-from stemtheory.claims.evidence.sums import growth
 from stemtheory.claims.language import (
     EPS,
     At,
-    Evaluation,
-    Expr,
     Index,
-    Inner,
-    Line,
-    Over,
     Relation,
-    Sum,
+    Scene,
     Symbol,
     Times,
-    excess,
     letters,
 )
 from stemtheory.runtime import Floats
@@ -47,24 +37,15 @@ def scene_of(path: Path | FedAvgPath) -> RunScene:
     return kept
 
 
-FAR = 50.0  # the points of a run are few and close: look this many times farther out, too
-
-
-def points_of(path: Path) -> PointScene:
-    """Return the scene of a run's points, kept with it."""
-    kept: PointScene = vars(path).setdefault("points", PointScene(path))
-    return kept
-
-
 NOISY = 8  # standard deviations: larger noise in a gradient is not expected, for rounding alone
 
 
-class RunScene:
+class RunScene(Scene):
     """Letters of a recorded run of STEM or FedAvg."""
 
     def __init__(self, path: Path | FedAvgPath) -> None:
+        super().__init__()
         self.path = path
-        self.evaluation = Evaluation(self)
         self._instances: dict[Index, Times] = {}
 
     @cached_property
@@ -88,10 +69,6 @@ class RunScene:
             return np.nan
         declared = schedule_of(path.case).parameters()
         return declared.get("c", float(path.a[2] / path.eta[1] ** 2))
-
-    def number(self, value: Fraction) -> float:
-        """Return the nearest float."""
-        return float(value)
 
     def letter(self, symbol: Symbol, times: Times) -> Any:
         """Return the values of a letter at its indices."""
@@ -126,7 +103,7 @@ class RunScene:
     @cached_property
     def _growth(self) -> Floats:
         assert isinstance(self.path, Path)
-        return np.pad(growth(self.path), ((1, 1), (0, 0)), constant_values=np.nan)
+        return np.pad(closed_forms.growth(self.path), ((1, 1), (0, 0)), constant_values=np.nan)
 
     def apply(self, node: At, point: Any, times: Times) -> Any:
         """Return a loss or a gradient at points [n, R, k, j, dim]."""
@@ -158,7 +135,7 @@ class RunScene:
 
     def compared(self, step: Relation, given: Index) -> Relation:
         """Return a comparison in excess form, with the closed forms of what comes after F_u."""
-        return _compared(step, given, FEDAVG if isinstance(self.path, FedAvgPath) else STEM)
+        return compared(step, given, FEDAVG if isinstance(self.path, FedAvgPath) else STEM)
 
     def there(self, place: str, times: Times) -> Any:
         """Return at which instances a place is."""
@@ -191,9 +168,6 @@ class RunScene:
         end = start + self.path.case.I
         return Times({"t": u - given.shift, "start": start, "end": end, "T": T})
 
-    def total(self, node: Sum | Over, times: Times) -> None:
-        """No sum over a recorded run has a closed form."""
-
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Points are sums of up to I steps and means of K; gradients cost their terms' ulps."""
         path = self.path
@@ -218,149 +192,3 @@ class RunScene:
         if node.function == "f":
             return np.sqrt(square(self.path.problem.full_gradient(point)))
         return self.path.setting.L
-
-
-class PointScene(RunScene):
-    """The points x_t^(k) of a run and the same, blown up: p, its neighbour q, and a common one."""
-
-    @cached_property
-    def sizes(self) -> dict[str, Any]:
-        """The letters without indices, among them the points [2 T, R, K, 1, dim]."""
-        near = self.path.p[self.path.t]
-        p = np.concatenate([near, FAR * near])
-        q = np.roll(p, 1, axis=0)  # each beside its successor, and near beside far
-        problem = self.path.problem
-        return {
-            **super().sizes,
-            "p": p[..., None, :],
-            "p2": q[..., None, :],
-            "pbar": mean_over_workers(p)[:, :, None, None],
-            "sample_noise": problem.noise_variance(p)[..., None],
-            "sample_noise2": problem.noise_variance(q)[..., None],
-            "sample_change": problem.noise_change(p, q)[..., None],
-        }
-
-    def times(self, given: Index) -> Times:
-        """Return the instances: each t twice, for its point and for the far one."""
-        if given not in self._instances:
-            self._instances[given] = Times({"t": np.tile(self.path.t, 2)})
-        return self._instances[given]
-
-    def compared(self, step: Relation, given: Index) -> Relation:
-        """Return a comparison in excess form, with the closed forms of one sample's noise."""
-        return _compared(step, given, (_sampled,))
-
-    def rounding(self, node: Symbol | At, value: Any) -> Any:
-        """The points are what they are."""
-        return 0.0 if isinstance(node, Symbol) and node.vector else super().rounding(node, value)
-
-
-def in_excess(line: Line, given: Index, opened: Callable[[Any], RunScene]) -> Line:
-    """Return what is compared of a line about any run, with the closed forms of both algorithms."""
-    rules = (_sampled,) if opened is points_of else (*STEM, *FEDAVG)
-    return Line(tuple(_compared(step, given, rules) for step in line.steps))
-
-
-@cache
-def _compared(step: Relation, given: Index, rules: tuple[Any, ...]) -> Relation:
-    return excess(step, tuple(partial(rule, given=given) for rule in rules))
-
-
-def future(index: Index, given: Index) -> bool:
-    """Whether a direction at this time is not known where F_u is given."""
-    return index.name not in ("", "start") and index.shift > (
-        given.shift if index.name == "t" else 0
-    )
-
-
-def _next_error(body: Expr, given: Index) -> Expr | None:
-    """E||ebar_{u+1}||^2 = (1 - a_{u+1})^2 ||ebar_u||^2 + growth_u."""
-    match body:
-        case Inner(Symbol("ebar", (at,)) as one, other) if one == other and future(at, given):
-            before = at - 1
-            assert isinstance(before, Index)
-            shrunk = (1 - letters.a[at]) ** 2 * letters.norm2(letters.ebar[before])
-            return shrunk + letters.growth[before]
-    return None
-
-
-def _next_drift(body: Expr, given: Index) -> Expr | None:
-    """E sum_k ||d_{u+1}^(k) - dbar_{u+1}||^2 is a closed form."""
-    match body:
-        case Over("sum", Index("k"), Inner(one, other)) if one == other:
-            at = next(
-                (s.at[0] for s in one.walk() if isinstance(s, Symbol) and s.name == "dbar"), None
-            )
-            if (
-                at is not None
-                and future(at, given)
-                and one == letters.d[at, letters.k] - letters.dbar[at]
-            ):
-                return letters.next_drift[at - 1]
-    return None
-
-
-def _bracket_noise(body: Expr, given: Index) -> Expr | None:
-    """E||n(fresh) - (1 - a) n(stale)||^2 for one sample."""
-    at, k = given + 1, letters.k
-    bracket = letters.noise_k(letters.fresh[at, k]) - (1 - letters.a[at]) * letters.noise_k(
-        letters.stale[at, k]
-    )
-    return letters.bracket_noise[given, k] if body == letters.norm2(bracket) else None
-
-
-def _moved_gradients(body: Expr, given: Index) -> Expr | None:
-    """E of the spread over workers of g(fresh) - (1 - a) g(stale), one minibatch for both."""
-    at = given + 1
-    new = letters.about_mean(letters.sampled_k, letters.fresh, at)
-    old = letters.about_mean(letters.sampled_k, letters.stale, at)
-    known = letters.sum_k(letters.norm2(new - (1 - letters.a[at]) * old))
-    return letters.moved_gradients[given] if body == known else None
-
-
-def _apart_gradients(body: Expr, given: Index) -> Expr | None:
-    """E of the spread over workers of a minibatch's gradients at the older points."""
-    old = letters.about_mean(letters.sampled_k, letters.stale, given + 1)
-    known = letters.sum_k(letters.norm2(old))
-    return letters.apart_gradients[given] if body == known else None
-
-
-def _direction_noise(body: Expr, given: Index) -> Expr | None:
-    """E||dbar_u - (1/K) sum_k grad f^(k)(x_u^(k))||^2 of FedAvg, whose d_u is not known at F_u."""
-    mean = letters.mean_k(letters.grad_k(letters.x[given, letters.k]))
-    wanted = letters.norm2(letters.dbar[given] - mean)
-    return letters.direction_noise[given] if body == wanted else None
-
-
-def _next_value(body: Expr, given: Index) -> Expr | None:
-    """E f(xbar_{u+1}) of FedAvg."""
-    known = body == letters.f(letters.xbar[given + 1])
-    return letters.next_value[given] if known else None
-
-
-def _sampled(body: Expr, given: Index) -> Expr | None:
-    """E||.||^2 of one sample's gradients at p, at p2 or of their difference: mean and variance."""
-    if not isinstance(body, Inner) or body.left != body.right:
-        return None
-    drawn = {n.point for n in body.walk() if isinstance(n, At) and n.function == "sample_k"}
-    if not drawn:
-        return None
-    alone: dict[Expr, Expr] = {
-        letters.p: letters.sample_noise,
-        letters.p2: letters.sample_noise2,
-    }
-    noise = alone[drawn.pop()] if len(drawn) == 1 else letters.sample_change
-    mean = _mean_gradients(body.left)
-    exact = letters.grad_k(letters.p)
-    return noise if mean == exact - exact else letters.norm2(mean) + noise
-
-
-def _mean_gradients(node: Expr) -> Expr:
-    """Return an expression with what a sample's gradient is in the mean."""
-    if isinstance(node, At) and node.function == "sample_k":
-        return replace(node, function="grad_k")
-    return node.rebuilt(_mean_gradients)
-
-
-STEM = (_next_error, _next_drift, _bracket_noise, _moved_gradients, _apart_gradients)
-FEDAVG = (_direction_noise, _next_value)

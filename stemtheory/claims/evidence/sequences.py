@@ -5,27 +5,22 @@ Paper: Lemma (Lem: AD_Sum_1overT).
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.language import EPS, At, Evaluation, Over, Sum, Symbol, Times
+from stemtheory.claims.language import EPS, At, Over, Scene, Sum, Symbol, Times
 from stemtheory.runtime import Floats
 
 
-class SequenceScene:
+class SequenceScene(Scene):
     """The letter ``seq``; a free t is T, and terms beyond T are not numbers."""
 
     def __init__(self, terms: Floats) -> None:
+        super().__init__()
         self.terms = terms
-        self.evaluation = Evaluation(self)
         T = np.array([len(terms) - 1])
         self.times = Times({"t": T, "T": T})
-
-    def number(self, value: Fraction) -> float:
-        """Return the nearest float."""
-        return float(value)
 
     def letter(self, symbol: Symbol, times: Times) -> Any:
         """Return the terms at an index."""
@@ -42,18 +37,6 @@ class SequenceScene:
         partial = np.concatenate([np.zeros_like(body[:1]), np.cumsum(body, axis=0)])
         return partial[last - np.min(first) + 1] - partial[first - np.min(first)]
 
-    def apply(self, node: At, point: Any, times: Times) -> Any:
-        """Refuse: sequences have no points."""
-        raise TypeError(node)
-
-    def there(self, place: str, times: Times) -> Any:
-        """Refuse: sequences have no places."""
-        raise TypeError(place)
-
     def rounding(self, node: Symbol | At, value: Any) -> Any:
         """Terms are given as they are."""
         return EPS * np.abs(value)
-
-    def slope(self, node: At, point: Any) -> Any:
-        """Refuse: sequences have no points."""
-        raise TypeError(node)

@@ -19,10 +19,10 @@ from stemtheory.claims.evidence.sequences import SequenceScene
 from stemtheory.claims.language import (
     EPS,
     At,
-    Evaluation,
     Exact,
     Over,
     Raised,
+    Scene,
     Sum,
     Symbol,
     Times,
@@ -41,18 +41,14 @@ MINUS, CUBE = Exact(Fraction(-1)), Exact(Fraction(3))
 BESIDE = {"gap": 1.0, "unit_step": 1.0, "B": 1.0, "m": 1.0}  # where a grid has none
 
 
-class SizeScene:
+class SizeScene(Scene):
     """Letters as columns [n] of one length."""
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
+        super().__init__()
         self.columns = {**BESIDE, **columns}
-        self.evaluation = Evaluation(self)
         at = {name: np.atleast_1d(self.columns[name]) for name in ("t", "T") if name in columns}
         self.times = Times(at)
-
-    def number(self, value: Fraction) -> float:
-        """Return the nearest float."""
-        return float(value)
 
     def letter(self, symbol: Symbol, times: Times) -> Any:
         """Return a column, or what the theorem's schedule is at a time."""
@@ -135,23 +131,11 @@ class SizeScene:
         u, v = np.cbrt(now), np.cbrt(before)
         return np.asarray(unit * (now - before) / (u * u + u * v + v * v))
 
-    def apply(self, node: At, point: Any, times: Times) -> Any:
-        """Refuse: sizes have no points."""
-        raise TypeError(node)
-
-    def there(self, place: str, times: Times) -> Any:
-        """Refuse: sizes have no places."""
-        raise TypeError(place)
-
     def rounding(self, node: Symbol | At, value: Any) -> Any:
-        """Powers, roots and their quotients: a few units each."""
-        size = 8 * EPS * np.abs(value)
-        # w_t may be what is left of the cap, of which sigma^2 t is taken with its rounding
-        return size + _column(16 * EPS * self._cap()) if _named(node, "w") else size
-
-    def slope(self, node: At, point: Any) -> Any:
-        """Refuse: sizes have no points."""
-        raise TypeError(node)
+        """Return a few units; w_t may be what is left of the cap after sigma^2 t is taken."""
+        size = super().rounding(node, value)
+        is_w = isinstance(node, Symbol) and node.name == "w"
+        return size + _column(16 * EPS * self._cap()) if is_w else size
 
 
 NumberScene = SizeScene | SequenceScene
@@ -177,10 +161,6 @@ def scene_of_sizes(
     c = c_b * columns["L"] ** 2 / (columns["b"] * columns["K"])
     own = {"c_b": c_b, "c": c, "S": columns["T"] / columns["I"], "t": columns["T"]}
     return SizeScene({**columns, "B": B, "m": m, **own})
-
-
-def _named(node: Symbol | At, name: str) -> bool:
-    return isinstance(node, Symbol) and node.name == name
 
 
 def _column(values: Any) -> Any:

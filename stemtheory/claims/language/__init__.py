@@ -23,7 +23,6 @@ from stemtheory.claims.language.expression import Product as Product
 from stemtheory.claims.language.expression import Q as Q
 from stemtheory.claims.language.expression import Raised as Raised
 from stemtheory.claims.language.expression import Relation as Relation
-from stemtheory.claims.language.expression import Rise as Rise
 from stemtheory.claims.language.expression import Sum as Sum
 from stemtheory.claims.language.expression import Symbol as Symbol
 from stemtheory.claims.language.expression import Young as Young

@@ -13,32 +13,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
+from operator import mul
 
 from stemtheory.claims.language.expression import (
-    Call,
-    Either,
     Exact,
     Expected,
     Expr,
     Index,
-    Inner,
     Over,
     Product,
     Raised,
     Relation,
-    Rise,
     Sum,
     Symbol,
-    Young,
     put,
 )
-from stemtheory.claims.language.letters import LETTERS
+from stemtheory.claims.language.ranges import at_most_one, nonnegative
 
-ClosedForm = Callable[
-    [Expr], Expr | None
-]  # what the expectation of an expression is, if it is known
+ClosedForm = Callable[[Expr], Expr | None]  # the expectation of an expression, where it has one
 Factors = tuple[tuple[Expr, Expr], ...]  # bases with their exponents
-ONE = Exact(Fraction(1))
+ZERO, ONE = Exact(Fraction(0)), Exact(Fraction(1))
 
 
 def known(node: Expr, rules: tuple[ClosedForm, ...]) -> Expr:
@@ -46,17 +41,14 @@ def known(node: Expr, rules: tuple[ClosedForm, ...]) -> Expr:
 
     E is linear, and what is not of the future is its own expectation.
     """
-    if isinstance(node, Rise):
+    if isinstance(node, Over) and node.kind == "rise":
         later = put(node.body, node.index, node.index + 1)
-        change = known(Expected(later), rules) - node.body
-        return Over("sum", node.index, change, node.first, node.last)
+        return replace(node, kind="sum", body=known(Expected(later), rules) - node.body)
     if not isinstance(node, Expected):
         return node.rebuilt(lambda part: known(part, rules))
     body = node.body
-    if isinstance(body, Sum):
-        return Sum(tuple(known(Expected(term), rules) for term in body.terms))
-    if isinstance(body, Product):
-        return Product(tuple(known(Expected(factor), rules) for factor in body.factors))
+    if isinstance(body, Sum | Product):
+        return body.rebuilt(lambda part: known(Expected(part), rules))
     for rule in rules:
         if (found := rule(body)) is not None:
             return found
@@ -86,8 +78,7 @@ def terms(node: Expr) -> list[SignedTerm]:
     if isinstance(node, Product):
         for i, factor in enumerate(node.factors):
             if isinstance(factor, Sum) and _carries_time(factor):
-                rest = (*node.factors[:i], *node.factors[i + 1 :])
-                return [t for part in factor.terms for t in terms(_times(part, rest))]
+                return [term for part in _opened(node, i, factor) for term in terms(part)]
     if isinstance(node, Over) and node.kind == "sum" and node.first is not None:
         return [_pulled(node, inner) for inner in terms(node.body)]
     return [_term(node)]
@@ -122,9 +113,14 @@ def meant(node: Expr, meaning: Mapping[Expr, Expr]) -> Expr:
     if isinstance(node, Product):
         for i, factor in enumerate(node.factors):
             if isinstance(whole := meaning.get(factor), Sum):
-                rest = (*node.factors[:i], *node.factors[i + 1 :])
-                return Sum(tuple(meant(_times(part, rest), meaning) for part in whole.terms))
+                return Sum(tuple(meant(part, meaning) for part in _opened(node, i, whole)))
     return meaning.get(node) or node.rebuilt(lambda part: meant(part, meaning))
+
+
+def _opened(node: Product, i: int, factor: Sum) -> list[Expr]:
+    """Return the terms of a product, of which factor i is a sum."""
+    rest = (*node.factors[:i], *node.factors[i + 1 :])
+    return [reduce(mul, (part, *rest)) for part in factor.terms]
 
 
 def _speaks(node: Expr) -> bool:
@@ -165,81 +161,6 @@ def _shrinks(node: Expr) -> bool:
     return isinstance(base, Sum) and at_most_one(base)
 
 
-def nonnegative(node: Expr) -> bool:
-    """Whether an expression is never negative, by the signs of its letters alone."""
-    match node:
-        case Exact(value):
-            return value >= 0
-        case Index():
-            return node.shift >= 0
-        case Symbol(name):
-            return LETTERS[name].range != "any"
-        case Sum(parts):
-            return all(map(nonnegative, parts)) or _at_least_zero(node)
-        case Product(parts) | Call("min", parts):
-            return all(map(nonnegative, parts))
-        case Call("max", parts):
-            return any(map(nonnegative, parts))
-        case Raised(base, exponent):
-            even = isinstance(exponent, Exact) and exponent.value % 2 == 0
-            return even or nonnegative(base)
-        case Inner(left, right):
-            return left == right
-        case Over(_, _, body) | Expected(body):
-            return nonnegative(body)
-        case Young(one, other) | Either(_, one, other):
-            return nonnegative(one) and nonnegative(other)
-        case Call("exp"):
-            return True
-        case Call("log", (inside,)):
-            return at_least_one(inside)
-    return False
-
-
-def at_least_one(node: Expr) -> bool:
-    """Whether an expression is never below one, by what is known of its letters."""
-    match node:
-        case Exact(value):
-            return value >= 1
-        case Symbol(name):
-            return LETTERS[name].range == "from one"
-        case Index(name, shift):
-            return shift >= (0 if name else 1)
-        case Sum(parts):
-            return any(map(at_least_one, parts)) and all(map(nonnegative, parts))
-        case Product(parts):
-            return all(map(at_least_one, parts))
-        case Raised(base, Exact(value)):
-            return value >= 0 and at_least_one(base)
-    return False
-
-
-def at_most_one(node: Expr) -> bool:
-    """Whether an expression lies between zero and one."""
-    match node:
-        case Exact(value):
-            return 0 <= value <= 1
-        case Symbol(name):
-            return LETTERS[name].range == "to one"
-        case Sum((Exact(value), Product((Exact(minus), Symbol() as letter)))):
-            return value == 1 and minus == -1 and at_most_one(letter)
-        case Product(parts):
-            return all(map(at_most_one, parts))
-        case Raised(base, Exact(value)):
-            return at_most_one(base) if value >= 0 else at_least_one(base)
-    return False
-
-
-def _at_least_zero(node: Sum) -> bool:
-    """Whether a sum is x - 1 with x >= 1, or 1 - x with x <= 1."""
-    match node.terms:
-        case (first, Exact(value)):
-            return value >= -1 and at_least_one(first)
-        case (Exact(value), Product((Exact(minus), other))):
-            return value == 1 and minus == -1 and at_most_one(other)
-    return False
-
-
 def _nonnegative_term(factors: Factors) -> bool:
     return all(nonnegative(Raised(base, power)) for base, power in factors)
 
@@ -248,52 +169,25 @@ def _carries_time(node: Expr) -> bool:
     return any(isinstance(part, Symbol) and part.at for part in node.walk())
 
 
-def _times(part: Expr, rest: tuple[Expr, ...]) -> Expr:
-    product = part
-    for factor in rest:
-        product = product * factor
-    return product
-
-
 def _pulled(node: Over, inner: SignedTerm) -> SignedTerm:
     """Return a sum over times of one term: what does not depend on its index stands before it."""
-    own = [pair for pair in inner.factors if _speaks_of(pair[0], node.index)]
+    later = node.index + 1
+    own = [pair for pair in inner.factors if put(pair[0], node.index, later) != pair[0]]
     free = [pair for pair in inner.factors if pair not in own]
     body = replace(node, body=SignedTerm(Fraction(1), tuple(own)).expression)
     return SignedTerm(inner.coefficient, (*free, (body, ONE)))
-
-
-def _speaks_of(node: Expr, index: Index) -> bool:
-    return any(at.name == index.name for part in node.walk() for at in _indices(part))
-
-
-def _indices(part: Expr) -> tuple[Index, ...]:
-    """Return the indices that a node itself has: a letter's, itself, or the ends of a sum."""
-    match part:
-        case Symbol(_, at):
-            return at
-        case Index():
-            return (part,)
-        case Over(_, _, _, Index() as first, Index() as last) | Rise(_, _, first, last):
-            return (first, last)
-    return ()
 
 
 def _term(node: Expr) -> SignedTerm:
     """Return a product as coefficient and factors, equal bases joined."""
     coefficient, powers = Fraction(1), dict[Expr, Expr]()
     for factor in node.factors if isinstance(node, Product) else (node,):
-        base, power = (
-            (factor.base, factor.exponent) if isinstance(factor, Raised) else (factor, ONE)
-        )
-        if isinstance(base, Exact) and isinstance(power, Exact) and power.value.denominator == 1:
-            coefficient *= base.value ** int(power.value)
-            continue
-        have = powers.get(base)
-        powers[base] = power if have is None else _added(have, power)
-    return SignedTerm(
-        coefficient, tuple((b, p) for b, p in powers.items() if p != Exact(Fraction(0)))
-    )
+        match factor if isinstance(factor, Raised) else Raised(factor, ONE):
+            case Raised(Exact(value), Exact(power)) if power.denominator == 1:
+                coefficient *= value ** int(power)
+            case Raised(base, exponent):
+                powers[base] = _added(powers[base], exponent) if base in powers else exponent
+    return SignedTerm(coefficient, tuple((b, p) for b, p in powers.items() if p != ZERO))
 
 
 def _added(one: Expr, other: Expr) -> Expr:
@@ -303,6 +197,4 @@ def _added(one: Expr, other: Expr) -> Expr:
 
 
 def _total(parts: list[Expr]) -> Expr:
-    if not parts:
-        return Exact(Fraction(0))
-    return parts[0] if len(parts) == 1 else Sum(tuple(parts))
+    return Sum(tuple(parts)) if len(parts) > 1 else parts[0] if parts else ZERO

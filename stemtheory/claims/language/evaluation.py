@@ -11,10 +11,12 @@ budget of identities, and the resolution below which an inequality says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from functools import reduce
+from operator import add, mul
+from typing import Any
 
 import numpy as np
 
@@ -30,22 +32,19 @@ from stemtheory.claims.language.expression import (
     Over,
     Product,
     Raised,
-    Rise,
     Sum,
     Symbol,
     Young,
-    put,
 )
 
 EPS = float(np.finfo(np.float64).eps)
 KEPT = (Inner, Over, At)  # what is worth keeping, since lines of one run share it
 AXES = {"k": 2, "j": 3}
-FOLDS: dict[str, Callable[[Any, Any], Any]] = {"max": np.maximum, "min": np.minimum}
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "max": lambda *values: reduce(np.maximum, values),
+    "min": lambda *values: reduce(np.minimum, values),
     "log": np.log,
     "exp": np.exp,
-    "floor": np.floor,
-    "ceil": np.ceil,
 }
 
 
@@ -67,36 +66,44 @@ class Times:
         low, high = int(np.min(first)), int(np.max(last))
         key = (index.name, low, high)
         if key not in self.inner:
-            run = np.arange(low, high + 1)
-            self.inner[key] = Times(
-                {**{n: v for n, v in self.at.items() if len(v) == 1}, index.name: run}
-            )
+            same = {name: at for name, at in self.at.items() if len(at) == 1}
+            self.inner[key] = Times({**same, index.name: np.arange(low, high + 1)})
         return self.inner[key]
 
 
-class Scene(Protocol):
-    """What gives the letters of a line."""
+class Scene:
+    """What gives the letters of a line. One of numbers alone has no points, and no places."""
+
+    def __init__(self) -> None:
+        self.evaluation = Evaluation(self)
 
     def number(self, value: Fraction) -> Any:
-        """Return an exact number as the scene computes with it."""
+        """Return an exact number as the scene computes with it: the nearest float."""
+        return float(value)
 
     def letter(self, symbol: Symbol, times: Times) -> Any:
         """Return the values of a letter at its indices."""
+        raise TypeError(symbol)
 
     def apply(self, node: At, point: Any, times: Times) -> Any:
         """Return a loss or a gradient at points."""
+        raise TypeError(node)
 
     def there(self, place: str, times: Times) -> Any:
         """Return at which instances a place is, [n]."""
+        raise TypeError(place)
 
     def total(self, node: Sum | Over, times: Times) -> Any:
         """Return a sum, or one over times, in closed form; None where the terms are added."""
+        return None
 
     def rounding(self, node: Symbol | At, value: Any) -> Any:
-        """Return a bound of the rounding in a letter or an oracle's value."""
+        """Return a bound of the rounding in a letter or an oracle's value: a few units."""
+        return 8 * EPS * np.abs(value)
 
     def slope(self, node: At, point: Any) -> Any:
         """Return by how much a loss or gradient may change where its point moves by one."""
+        raise TypeError(node)
 
 
 class Evaluation:
@@ -109,11 +116,11 @@ class Evaluation:
 
     def value(self, node: Expr, times: Times) -> Any:
         """Return the value of an expression at every instance."""
-        if not isinstance(node, KEPT):
-            return self._value(node, times)
-        if (times, node) not in self._values:
-            self._values[times, node] = self._value(node, times)
-        return self._values[times, node]
+        return _kept(self._values, self._value, node, times)
+
+    def error(self, node: Expr, times: Times) -> Any:
+        """Return a bound of the rounding in ``value``, of its shape."""
+        return _kept(self._errors, self._error, node, times)
 
     def _value(self, node: Expr, times: Times) -> Any:
         match node:
@@ -123,67 +130,34 @@ class Evaluation:
                 return _column(times[node])
             case Symbol():
                 return self.scene.letter(node, times)
-            case Sum(terms):
-                if (closed := self.scene.total(node, times)) is not None:
-                    return closed
-                return sum(
-                    (self.value(term, times) for term in terms[1:]), self.value(terms[0], times)
-                )
+            case Sum():
+                closed = self.scene.total(node, times)
+                return reduce(add, self._parts(node, times)) if closed is None else closed
             case Product(factors):
-                return self._product(factors, times)
+                return reduce(mul, _beside(factors, self._parts(node, times)))
+            case Raised(base, Exact(power)):
+                return _power(self.value(base, times), power)
             case Raised(base, exponent):
-                return self._power(base, exponent, times)
-            case Call(function, arguments):
-                return self._call(function, arguments, times)
+                return self.value(base, times) ** self.value(exponent, times)
+            case Call(function):
+                return FUNCTIONS[function](*self._parts(node, times))
             case At(_, point):
                 return self.scene.apply(node, self.value(point, times), times)
-            case Inner(left, right):
-                return (self.value(left, times) * self.value(right, times)).sum(axis=-1)
+            case Inner():
+                return reduce(mul, self._parts(node, times)).sum(axis=-1)
             case Over():
                 return self._over(node, times)
             case Expected(body):
                 return self.value(body, times)
-            case Rise(body, index, first, last):
-                later, sooner = put(body, index, last + 1), put(body, index, first)
-                return self.value(later, times) - self.value(sooner, times)
-            case Young(one, other):
-                return (np.sqrt(self.value(one, times)) + np.sqrt(self.value(other, times))) ** 2
-            case Either(place, there, elsewhere):
+            case Young():
+                return reduce(add, map(np.sqrt, self._parts(node, times))) ** 2
+            case Either(place):
                 here = _column(self.scene.there(place, times))
-                return np.where(here, self.value(there, times), self.value(elsewhere, times))
+                return np.where(here, *self._parts(node, times))
         raise TypeError(node)
 
-    def _product(self, factors: tuple[Expr, ...], times: Times) -> Any:
-        vectors = [f.is_vector for f in factors]
-        found = None
-        for factor, is_vector in zip(factors, vectors, strict=True):
-            value = self.value(factor, times)
-            if any(vectors) and not is_vector and np.ndim(value):
-                value = np.asarray(value)[..., None]
-            found = value if found is None else found * value
-        return found
-
-    def _power(self, base: Expr, exponent: Expr, times: Times) -> Any:
-        value = self.value(base, times)
-        if not isinstance(exponent, Exact):
-            return value ** self.value(exponent, times)
-        p = exponent.value
-        if p.denominator == 3:
-            return np.cbrt(value) ** int(p.numerator)
-        if p == Fraction(1, 2):
-            return np.sqrt(value)
-        if p.denominator == 1:
-            return _whole_power(value, int(p))
-        return value ** float(p)
-
-    def _call(self, function: str, arguments: tuple[Expr, ...], times: Times) -> Any:
-        values = [self.value(argument, times) for argument in arguments]
-        if function not in FOLDS:
-            return FUNCTIONS[function](values[0])
-        found = values[0]
-        for value in values[1:]:
-            found = FOLDS[function](found, value)
-        return found
+    def _parts(self, node: Expr, times: Times) -> list[Any]:
+        return [self.value(part, times) for part in node.children()]
 
     def _over(self, node: Over, times: Times) -> Any:
         if node.first is None or node.last is None:
@@ -193,26 +167,17 @@ class Evaluation:
             return getattr(np, node.kind)(body, axis=axis, keepdims=True)
         if (closed := self.scene.total(node, times)) is not None:
             return closed
-        first, last = times[node.first], times[node.last]
-        inside = times.within(node.index, first, last)
-        body, run = self.value(node.body, inside), inside.at[node.index.name]
-        return _summed((first[:, None] <= run) & (run <= last[:, None]), body)
+        inside, chosen = _range(node, times)
+        return _summed(chosen, self.value(node.body, inside))
 
     # --- rounding -----------------------------------------------------------------------------
 
-    def error(self, node: Expr, times: Times) -> Any:
-        """Return a bound of the rounding in ``value``, of its shape."""
-        if not isinstance(node, KEPT):
-            return self._error(node, times)
-        if (times, node) not in self._errors:
-            self._errors[times, node] = self._error(node, times)
-        return self._errors[times, node]
-
     def _error(self, node: Expr, times: Times) -> Any:
+        if isinstance(node, Exact | Index):
+            return 0.0
         value = self.value(node, times)
+        size = EPS * np.abs(value)
         match node:
-            case Exact() | Index():
-                return 0.0
             case Symbol():
                 return self.scene.rounding(node, value)
             case At(_, point):
@@ -220,72 +185,80 @@ class Evaluation:
                 moved = moved if node.is_vector else np.sum(moved, axis=-1)
                 slope = self.scene.slope(node, self.value(point, times))
                 return slope * moved + self.scene.rounding(node, value)
+            case Sum() | Over(first=Index()) if self.scene.total(node, times) is not None:
+                return 16 * size
             case Sum(terms):
-                if self.scene.total(node, times) is not None:
-                    return 16 * EPS * np.abs(value)
                 return sum(self.error(t, times) + EPS * abs(self.value(t, times)) for t in terms)
             case Product(factors):
-                return self._product_error(factors, value, times)
-            case Raised(base, Exact(p)):
-                size, error = np.abs(self.value(base, times)), self.error(base, times)
-                power = abs(float(p))
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    slope = np.where(
-                        size > 0, power * np.abs(value) / np.where(size > 0, size, 1), 0.0
-                    )
-                return slope * error + error**2 * (power > 1) + 2 * EPS * np.abs(value)
-            case Inner(left, right):
-                return self._inner_error(left, right, times)
+                return len(factors) * size + self._product_error(node, times)
+            case Raised(base, Exact(power)):
+                at = np.abs(self.value(base, times))
+                return _power_error(at, self.error(base, times), abs(float(power)), value)
+            case Inner():
+                (u, v), (du, dv) = (
+                    map(np.abs, self._parts(node, times)),
+                    self._errors_in(node, times),
+                )
+                return (u * dv + v * du + du * dv + np.shape(u)[-1] * EPS * u * v).sum(axis=-1)
             case Over():
-                return self._over_error(node, value, times)
+                return self._over_error(node, times)
             case Expected(body):
                 return self.error(body, times)
-            case Young(one, other) | Either(_, one, other):
-                return 4 * (self.error(one, times) + self.error(other, times)) + 8 * EPS * np.abs(
-                    value
-                )
-        parts = sum(np.asarray(self.error(part, times)) for part in node.children())
-        return parts + 4 * EPS * np.abs(value)
+            case Young() | Either():
+                return 4 * sum(self._errors_in(node, times)) + 8 * size
+        return sum(self._errors_in(node, times)) + 4 * size
 
-    def _product_error(self, factors: tuple[Expr, ...], value: Any, times: Times) -> Any:
-        total = len(factors) * EPS * np.abs(value)
-        vectors = [f.is_vector for f in factors]
+    def _errors_in(self, node: Expr, times: Times) -> list[Any]:
+        return [self.error(part, times) for part in node.children()]
 
-        def shaped(found: Any, is_vector: bool) -> Any:
-            widened = any(vectors) and not is_vector and np.ndim(found)
-            return np.abs(np.asarray(found)[..., None] if widened else found)
+    def _product_error(self, node: Product, times: Times) -> Any:
+        """Return the sum over factors of one's error times the sizes of the others."""
+        sizes = _beside(node.factors, map(np.abs, self._parts(node, times)))
+        errors = _beside(node.factors, map(np.abs, self._errors_in(node, times)))
+        return sum(
+            reduce(mul, (error, *sizes[:i], *sizes[i + 1 :])) for i, error in enumerate(errors)
+        )
 
-        sizes = [shaped(self.value(f, times), v) for f, v in zip(factors, vectors, strict=True)]
-        for i, factor in enumerate(factors):
-            part = shaped(self.error(factor, times), vectors[i])
-            for other in (*sizes[:i], *sizes[i + 1 :]):
-                part = part * other
-            total = total + part
-        return total
-
-    def _inner_error(self, left: Expr, right: Expr, times: Times) -> Any:
-        u, v = np.abs(self.value(left, times)), np.abs(self.value(right, times))
-        du, dv = self.error(left, times), self.error(right, times)
-        dim = np.shape(u)[-1]
-        return (u * dv + v * du + du * dv + dim * EPS * u * v).sum(axis=-1)
-
-    def _over_error(self, node: Over, value: Any, times: Times) -> Any:
+    def _over_error(self, node: Over, times: Times) -> Any:
         if node.first is None or node.last is None:
-            axis = AXES[node.index.name]
-            body, error = self.value(node.body, times), self.error(node.body, times)
-            error = np.broadcast_to(error, np.shape(body)) + EPS * np.shape(body)[axis] * np.abs(
-                body
-            )
+            axis, body = AXES[node.index.name], np.abs(self.value(node.body, times))
+            n = body.shape[axis]
+            error = self.error(node.body, times) + EPS * n * body
             total = error.sum(axis=axis, keepdims=True)
-            return total / np.shape(body)[axis] if node.kind == "mean" else total
-        if self.scene.total(node, times) is not None:
-            return 16 * EPS * np.abs(value)
-        first, last = times[node.first], times[node.last]
-        inside = times.within(node.index, first, last)
-        run = inside.at[node.index.name]
+            return total / n if node.kind == "mean" else total
+        inside, chosen = _range(node, times)
+        longest = np.max(times[node.last] - times[node.first] + 1)
         body = np.abs(self.value(node.body, inside))
-        error = self.error(node.body, inside) + EPS * np.max(last - first + 1) * body
-        return _summed((first[:, None] <= run) & (run <= last[:, None]), error)
+        return _summed(chosen, self.error(node.body, inside) + EPS * longest * body)
+
+
+def _kept(memory: dict[Any, Any], compute: Any, node: Expr, times: Times) -> Any:
+    """Return what is computed of a node, from memory where it is kept there."""
+    if not isinstance(node, KEPT):
+        return compute(node, times)
+    if (times, node) not in memory:
+        memory[times, node] = compute(node, times)
+    return memory[times, node]
+
+
+def _beside(factors: tuple[Expr, ...], values: Iterable[Any]) -> list[Any]:
+    """Return the values of factors, numbers with a last axis for the coordinates of a vector."""
+    if not any(factor.is_vector for factor in factors):
+        return list(values)
+    return [
+        value if factor.is_vector or not np.ndim(value) else np.asarray(value)[..., None]
+        for factor, value in zip(factors, values, strict=True)
+    ]
+
+
+def _range(node: Over, times: Times) -> tuple[Times, Any]:
+    """Return the times of a sum's body, and which of them each instance takes, [n, N]."""
+    assert node.first is not None
+    assert node.last is not None
+    first, last = times[node.first], times[node.last]
+    inside = times.within(node.index, first, last)
+    run = inside.at[node.index.name]
+    return inside, (first[:, None] <= run) & (run <= last[:, None])
 
 
 def _summed(chosen: Any, body: Any) -> Any:
@@ -296,12 +269,23 @@ def _summed(chosen: Any, body: Any) -> Any:
     return np.stack([body[row].sum(axis=0) for row in chosen])  # NaN where it is, and only there
 
 
-def _whole_power(value: Any, power: int) -> Any:
-    """Return an integer power by multiplication alone: exact scenes and intervals have no other."""
-    found = value
-    for _ in range(abs(power) - 1):
-        found = found * value
-    return 1 / found if power < 0 else found if power else value * 0 + 1
+def _power(value: Any, power: Fraction) -> Any:
+    """Return a power; a whole one by products alone, since intervals have no other."""
+    if power.denominator == 3:
+        return np.cbrt(value) ** int(power.numerator)
+    if power == Fraction(1, 2):
+        return np.sqrt(value)
+    if power.denominator != 1:
+        return value ** float(power)
+    found = reduce(mul, [value] * abs(int(power))) if power else value * 0 + 1
+    return 1 / found if power < 0 else found
+
+
+def _power_error(base: Any, error: Any, power: float, value: Any) -> Any:
+    size = np.abs(value)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(base > 0, power * size / np.where(base > 0, base, 1), 0.0)
+    return slope * error + error**2 * (power > 1) + 2 * EPS * size
 
 
 def _column(times: Any) -> Any:

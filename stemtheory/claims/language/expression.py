@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain as chain_of
 from itertools import pairwise
-from typing import Any, Literal, TypeVar, dataclass_transform, overload
+from typing import Any, Literal, TypeVar, dataclass_transform
 
 Sign = Literal["<=", "<", "="]
 Kind = TypeVar("Kind")
@@ -74,7 +75,7 @@ class Expr:
     def parts(self) -> dict[str, Any]:
         """The fields that hold expressions; where a letter or a sum stands is no part of it."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in PLACES}  # type: ignore[arg-type]
-        return {n: p for n, p in found.items() if isinstance(p, Expr) or _expressions(p)}
+        return {name: part for name, part in found.items() if isinstance(part, Expr | tuple)}
 
     def children(self) -> Iterator[Expr]:
         """Yield the parts one by one."""
@@ -92,6 +93,11 @@ class Expr:
     @cached_property
     def is_vector(self) -> bool:
         """Whether its value has coordinates."""
+        match self:
+            case Symbol():
+                return self.vector
+            case At() | Inner():  # gradients are vectors; losses and norms are not
+                return isinstance(self, At) and self.function != "f"
         return any(child.is_vector for child in self.children())
 
     def walk(self) -> Iterator[Expr]:
@@ -132,21 +138,12 @@ class Index(Expr):
     name: str
     shift: int = 0
 
-    @overload
-    def __add__(self, other: int) -> Index: ...
-    @overload
-    def __add__(self, other: Any) -> Expr: ...
-    def __add__(self, other: Any) -> Expr:
+    def __add__(self, other: Any) -> Any:  # an Index if other is an integer
         plain = type(other) is int
         return Index(self.name, self.shift + other) if plain else super().__add__(other)
 
-    @overload
-    def __sub__(self, other: int) -> Index: ...
-    @overload
-    def __sub__(self, other: Any) -> Expr: ...
-    def __sub__(self, other: Any) -> Expr:
-        plain = type(other) is int
-        return Index(self.name, self.shift - other) if plain else super().__sub__(other)
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
 
 
 @node
@@ -156,11 +153,6 @@ class Symbol(Expr):
     name: str
     at: tuple[Index, ...] = ()
     vector: bool = False
-
-    @cached_property
-    def is_vector(self) -> bool:
-        """As the vocabulary says."""
-        return self.vector
 
 
 @node
@@ -205,11 +197,6 @@ class At(Expr):
     worker: str = ""
     sample: str = "xi"
 
-    @cached_property
-    def is_vector(self) -> bool:
-        """Gradients are vectors, losses are not."""
-        return self.function != "f"
-
 
 @node
 class Inner(Expr):
@@ -218,17 +205,13 @@ class Inner(Expr):
     left: Expr
     right: Expr
 
-    @cached_property
-    def is_vector(self) -> bool:
-        """Never."""
-        return False
-
 
 @node
 class Over(Expr):
     """``sum``, ``mean`` or ``max`` of the body over an index from ``first`` to ``last``.
 
-    A worker's index has no ends: it runs over all of them.
+    A worker's index has no ends: it runs over all of them. The ``rise`` from ``first`` to ``last``
+    is E[body at last + 1 minus body at first]: the steps' conditional expectations, added up.
     """
 
     kind: str
@@ -243,16 +226,6 @@ class Expected(Expr):
     """E[body], given the past that the claim names."""
 
     body: Expr
-
-
-@node
-class Rise(Expr):
-    """E[body at last + 1 minus body at first]: the sum of the steps' conditional expectations."""
-
-    body: Expr
-    index: Index
-    first: Index
-    last: Index
 
 
 @node
@@ -301,13 +274,7 @@ class Line:
 
 
 def expr(value: Any) -> Expr:
-    """Return an integer or a fraction as a number; an expression is returned as it is.
-
-    Raises
-    ------
-    ValueError
-        For a float: what the paper prints is decimal or a fraction.
-    """
+    """Return an integer or a fraction as a number, an expression as it is; floats are refused."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
@@ -364,12 +331,5 @@ def valued(line: Line, values: Mapping[str, Expr]) -> Line:
 
 def _flat(kind: type[Sum | Product], *parts: Expr) -> tuple[Expr, ...]:
     """Return the parts with sums in a sum, or products in a product, opened."""
-    found: list[Expr] = []
-    for part in parts:
-        opened = tuple(part.children()) if type(part) is kind else (part,)
-        found += opened
-    return tuple(found)
-
-
-def _expressions(part: object) -> bool:
-    return isinstance(part, tuple) and bool(part) and isinstance(part[0], Expr)
+    opened = (part.children() if type(part) is kind else (part,) for part in parts)
+    return tuple(chain_of.from_iterable(opened))

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from stemtheory.claims.language import letters
-from stemtheory.claims.language.algebra import at_least_one, at_most_one, nonnegative
 from stemtheory.claims.language.expression import (
     Call,
     Either,
@@ -31,13 +30,13 @@ from stemtheory.claims.language.expression import (
     Over,
     Product,
     Raised,
-    Rise,
     Sum,
     Symbol,
     Young,
     expr,
 )
 from stemtheory.claims.language.printing import text
+from stemtheory.claims.language.ranges import at_most_one, nonnegative, span
 from stemtheory.claims.language.units import homogeneous
 
 SHRINKING = ("eta", "w", "a")  # do not increase with t
@@ -129,7 +128,7 @@ def _own(node: Expr, workers: tuple[str, ...]) -> Iterator[_Change]:
         case Raised(base, Exact(value)):
             for plus in EXPONENTS:
                 raised = Raised(base, Exact(value + plus)) if value + plus else expr(1)
-                grows = (at_least_one(base) - at_most_one(base)) * (1 if plus > 0 else -1)
+                grows = ((span(base)[0] >= 1) - at_most_one(base)) * (1 if plus > 0 else -1)
                 yield _Change(
                     "exponent", f"{text(node)} with exponent {value + plus}", raised, grows
                 )
@@ -137,8 +136,8 @@ def _own(node: Expr, workers: tuple[str, ...]) -> Iterator[_Change]:
             for i, term in enumerate(terms):
                 rest = (*terms[:i], *terms[i + 1 :])
                 new = rest[0] if len(rest) == 1 else Sum(rest)
-                yield _Change("dropped", f"without {text(term)}", new, -_size(term))
-        case Over(_, _, body, first, last) if first is not None and last is not None:
+                yield _Change("dropped", f"without {text(term)}", new, -_sign(term))
+        case Over("sum", _, body, Index() as first, Index() as last):
             for shift in (1, -1):
                 for later, earlier in ((shift, 0), (0, shift)):
                     ends = (
@@ -147,7 +146,7 @@ def _own(node: Expr, workers: tuple[str, ...]) -> Iterator[_Change]:
                     )
                     new = replace(node, first=ends[0], last=ends[1])
                     name = f"sum {text(first)}..{text(last)} -> {text(ends[0])}..{text(ends[1])}"
-                    grows = (later - earlier) * max(_size(body), 0)
+                    grows = (later - earlier) * nonnegative(body)
                     yield _Change("shifted", name, new, grows)
 
 
@@ -176,46 +175,29 @@ def _letters(node: Symbol, workers: tuple[str, ...]) -> Iterator[_Change]:
             grows = -plus if node.name in SHRINKING else 0
             moved = replace(node, at=at)
             yield _Change("shifted", f"{text(node)} -> {text(moved)}", moved, grows)
-    if node.name in NEIGHBOURS:
-        new, grows = NEIGHBOURS[node.name], -1 if node.name == "I" else 0
-        yield _Change("exchanged", f"{text(node)} -> {text(new)}", new, grows)
+    new = NEIGHBOURS.get(node.name)
     if node.name in LOCAL and workers:
         new = LOCAL[node.name][node.at[0], Index(workers[-1])]
-        yield _Change("exchanged", f"{text(node)} -> {text(new)}", new, 0)
     if node.name in MEAN:
         new = MEAN[node.name][node.at[0]]
-        yield _Change("exchanged", f"{text(node)} -> {text(new)}", new, 0)
+    if new is not None:
+        grows = -1 if node.name == "I" else 0
+        yield _Change("exchanged", f"{text(node)} -> {text(new)}", new, grows)
 
 
 def _direction(node: Expr, name: str, i: int) -> int:
     """Return 1 if a node grows with a part of it, -1 if it shrinks, 0 if that is not known."""
     match node:
-        case Sum() | Over() | Expected() | Young() | Call("max" | "min" | "log" | "exp"):
-            return 1
-        case Either():
+        case Sum() | Over("sum" | "mean" | "max") | Expected() | Young() | Either() | Call():
             return 1
         case Product(factors):
-            return _sign(Product((*factors[:i], *factors[i + 1 :])))
+            return _sign(Product((expr(1), *factors[:i], *factors[i + 1 :])))
         case Raised(base, Exact(value)) if name == "base" and nonnegative(base):
             return 1 if value > 0 else -1
-        case Rise():
-            return 0
     return 0
 
 
-def _size(node: Expr) -> int:
+def _sign(node: Expr) -> int:
     """Return 1 for what is never negative, -1 for what is never positive, else 0."""
-    match node:
-        case Product(factors):
-            return _sign(node) if factors else 1
-        case Exact(value):
-            return -1 if value < 0 else 1
-    return 1 if nonnegative(node) else 0
-
-
-def _sign(node: Product) -> int:
-    sign = 1
-    for factor in node.factors:
-        negative = isinstance(factor, Exact) and factor.value < 0
-        sign *= -1 if negative else 1 if nonnegative(factor) else 0
-    return sign
+    low, high = span(node)
+    return 1 if low >= 0 else -1 if high <= 0 else 0

@@ -21,12 +21,12 @@ from stemtheory.claims.language.expression import (
     Over,
     Product,
     Raised,
-    Rise,
     Sum,
     Symbol,
     Young,
     put,
 )
+from stemtheory.claims.language.letters import LETTERS
 
 ANCHORS = {
     "l": r"\ell",
@@ -81,9 +81,6 @@ def tex(node: Expr) -> str:
             return _over(node)
         case Expected(body):
             return _expected(body)
-        case Rise(body, index, first, last):
-            ends = (put(body, index, last + 1), put(body, index, first))
-            return f"E[{tex(ends[0])} - {_wrapped(ends[1])}]"
         case Young(one, other):
             return rf"(1+\beta) {_wrapped(one)} + (1+\tfrac{{1}}{{\beta}}) {_wrapped(other)}"
         case Either(place, there, elsewhere):
@@ -118,8 +115,6 @@ def text(node: Expr) -> str:
             return f"{kind}_{index.name}{ends} {text(body)}"
         case Expected(body):
             return f"E[{text(body)}]"
-        case Rise(body):
-            return f"rise of {text(body)}"
         case Young(one, other):
             return f"young({text(one)}, {text(other)})"
         case Either(place, there, elsewhere):
@@ -141,8 +136,6 @@ def _index(name: str, shift: int) -> str:
 
 
 def _symbol(name: str, at: tuple[Index, ...]) -> str:
-    from stemtheory.claims.language.letters import LETTERS
-
     letter = LETTERS[name]
     shown = letter.latex
     times = [_index(i.name, i.shift + letter.lag) for i in at if i.name not in ("k", "j")]
@@ -207,7 +200,7 @@ def _is_letter(part: Expr) -> bool:
 
 def _long(part: Expr) -> bool:
     return (
-        isinstance(part, Inner | Over | Expected | Rise | At)
+        isinstance(part, Inner | Over | Expected | At)
         or part.is_vector
         or (isinstance(part, Sum) and any(_long(term) for term in part.walk() if term is not part))
     )
@@ -247,8 +240,6 @@ def _call(node: Call) -> str:
             return rf"\{node.function}\{{{inside}\}}"
         case "exp":
             return f"e^{{{inside}}}"
-        case "floor" | "ceil":
-            return rf"\l{node.function} {inside} \r{node.function}"
     return rf"\{node.function}({inside})"
 
 
@@ -256,18 +247,22 @@ def _at(node: At) -> str:
     own = rf"\nabla f^{{({node.worker})}}"
     point = tex(node.point)
     drawn = f"{own}({point};{_index(node.sample, 0)})"
-    match node.function:
-        case "noise_k":
-            return f"({drawn} - {own}({point}))"
-        case "mean_noise_k":
-            return rf"\frac{{1}}{{b}} \sum_\xi ({drawn} - {own}({point}))"
-        case "sample_k" | "sampled_k":
-            return drawn
-    name = {"f": "f", "grad": r"\nabla f", "grad_k": own}
-    return f"{name[node.function]}({tex(node.point)})"
+    noise = f"({drawn} - {own}({point}))"
+    return {
+        "f": f"f({point})",
+        "grad": rf"\nabla f({point})",
+        "grad_k": f"{own}({point})",
+        "sample_k": drawn,
+        "sampled_k": drawn,
+        "noise_k": noise,
+        "mean_noise_k": rf"\frac{{1}}{{b}} \sum_\xi {noise}",
+    }[node.function]
 
 
 def _over(node: Over) -> str:
+    if node.kind == "rise" and node.first is not None and node.last is not None:
+        later, sooner = (put(node.body, node.index, at) for at in (node.last + 1, node.first))
+        return f"E[{tex(later)} - {_wrapped(sooner)}]"
     below = _index(node.index.name, 0)
     if node.first is not None and node.last is not None:
         ends = rf"\sum_{{{tex(node.index)}={tex(node.first)}}}^{{{tex(node.last)}}}"
@@ -284,7 +279,7 @@ def _expected(body: Expr) -> str:
 
 def _wrapped(node: Expr, *kinds: type[Expr]) -> str:
     """Return a part in brackets where it would be misread without."""
-    loose = isinstance(node, kinds or (Sum, Rise)) or _is_later(node) or _sign(node)[0]
+    loose = isinstance(node, kinds or (Sum,)) or _is_later(node) or _sign(node)[0]
     return f"({tex(node)})" if loose else tex(node)
 
 

@@ -23,7 +23,6 @@ from stemtheory.claims.language.expression import (
     Over,
     Product,
     Raised,
-    Rise,
     Sum,
     Symbol,
     Young,
@@ -32,21 +31,13 @@ from stemtheory.claims.language.letters import LETTERS, NUMBER, Units
 from stemtheory.claims.language.printing import text
 from stemtheory.runtime import UsageError
 
-ANCHORS = (
-    "",
-    "t",
-    "T",
-    "start",
-    "end",
-    "s",
-    "S",
-)  # what an index may count from, besides those of sums
-WORKERS = ("k", "j")
-FIRST = {"x": 1, "xbar": 1, "d": 1, "dbar": 1, "ebar": 1, "eta": 0, "w": 0, "a": 1}
+# What an index may count from, besides those of sums, and the first index of a letter.
+ANCHORS = ("", "t", "T", "start", "end", "s", "S")
+FIRST = dict.fromkeys(("x", "xbar", "d", "dbar", "ebar", "a"), 1)
 
 
 def checked(line: Line, name: str = "this line") -> Line:
-    """Return the line, if it can be one.
+    """Return the line, if it can be one; an index bound by no sum says it of each worker.
 
     Raises
     ------
@@ -55,7 +46,7 @@ def checked(line: Line, name: str = "this line") -> Line:
     """
     for step in line.steps:
         for side in (step.left, step.right):
-            _indices(name, side, set(WORKERS))  # one bound by no sum: the line is said of each
+            _indices(name, side, {"k", "j"})
         units(name, step.left, step.right)
     return line
 
@@ -72,8 +63,7 @@ def homogeneous(line: Line) -> bool:
 
 def units(name: str, *parts: Expr) -> Units | None:
     """Return the powers of s and r that all parts have in common; None if they are all zero."""
-    found = {part: _of(name, part) for part in parts}
-    known = {part: power for part, power in found.items() if power is not None}
+    known = {part: power for part in parts if (power := _of(name, part)) is not None}
     if len(set(known.values())) > 1:
         said = "; ".join(f"{text(part)} by {_shown(power)}" for part, power in known.items())
         raise UsageError(
@@ -91,33 +81,24 @@ def _of(name: str, node: Expr) -> Units | None:
             return NUMBER
         case Symbol(letter):
             return LETTERS[letter].units
-        case Sum(parts) | Call("max" | "min", parts):
-            return units(name, *parts)
-        case Product(factors):
-            return _sum(_of(name, factor) for factor in factors)
+        case Sum() | Call("max" | "min") | Over() | Expected() | Young() | Either():
+            return units(name, *node.children())
+        case Product() | Inner():
+            return _sum([_of(name, factor) for factor in node.children()])
         case Raised(base, exponent):
             return _power(name, base, exponent)
-        case Call(_, parts):
-            return _plain(name, node, parts)
-        case At("f"):
-            return (Fraction(0), Fraction(1))
-        case At():
-            return (Fraction(-1), Fraction(1))
-        case Inner(left, right):
-            return _sum((_of(name, left), _of(name, right)))
-        case Over(_, _, body) | Expected(body) | Rise(body):
-            return _of(name, body)
-        case Young(one, other) | Either(_, one, other):
-            return units(name, one, other)
+        case Call():
+            return _plain(name, node, node.children())
+        case At(function):
+            return (Fraction(0 if function == "f" else -1), Fraction(1))
     raise TypeError(node)
 
 
-def _sum(parts: Iterable[Units | None]) -> Units | None:
-    found = list(parts)
-    if any(part is None for part in found):
+def _sum(parts: list[Units | None]) -> Units | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
         return None
-    s, r = (sum((part[i] for part in found if part), Fraction(0)) for i in (0, 1))
-    return (s, r)
+    return (sum((s for s, _ in known), Fraction(0)), sum((r for _, r in known), Fraction(0)))
 
 
 def _power(name: str, base: Expr, exponent: Expr) -> Units | None:
@@ -130,7 +111,7 @@ def _power(name: str, base: Expr, exponent: Expr) -> Units | None:
     return (power[0] * exponent.value, power[1] * exponent.value)
 
 
-def _plain(name: str, node: Expr, parts: tuple[Expr, ...]) -> Units:
+def _plain(name: str, node: Expr, parts: Iterable[Expr]) -> Units:
     for part in parts:
         if (power := _of(name, part)) not in (None, NUMBER):
             raise UsageError(
@@ -148,28 +129,21 @@ def _shown(power: Units | None) -> str:
 def _indices(name: str, node: Expr, bound: set[str]) -> None:
     """Look at every letter and index below a node; ``bound`` are the indices of sums around it."""
     match node:
+        case Symbol(letter) if letter not in LETTERS:
+            raise UsageError(
+                f"{name}: letter {letter!r} is unknown: see claims/language/letters.py."
+            )
         case Symbol(letter, at):
-            if letter not in LETTERS:
-                raise UsageError(
-                    f"{name}: letter {letter!r} is unknown: see claims/language/letters.py."
-                )
             for index in at:
                 _index(name, letter, index, bound)
-        case Index(index) if index not in (*ANCHORS, *bound):
-            raise UsageError(f"{name}: index {index} is bound by no sum.")
-        case At("grad_k", _, worker) if worker not in bound:
-            raise UsageError(f"{name}: worker {worker} of a gradient is bound by no sum.")
-        case Over(_, index, body, first, last):
-            for end in (first, last):
-                if end is not None:
-                    _index(name, "a sum", end, bound)
-            _indices(name, body, bound | {index.name})
-            return
-        case Rise(body, index, first, last):
-            for end in (first, last):
+        case Index():
+            _index(name, "this line", node, bound)
+        case At("grad_k", _, worker):
+            _index(name, "a gradient", Index(worker), bound)
+        case Over(_, index, _, first, last):
+            for end in filter(None, (first, last)):
                 _index(name, "a sum", end, bound)
-            _indices(name, body, bound | {index.name})
-            return
+            bound = bound | {index.name}
     for child in node.children():
         _indices(name, child, bound)
 
@@ -180,7 +154,6 @@ def _index(name: str, letter: str, index: Index, bound: set[str]) -> None:
         raise UsageError(
             f"{name}: index {index.name} of {letter} is bound by no sum: use {allowed}."
         )
-    outside = index.name == "" and index.shift < FIRST.get(letter, 0)
-    beyond = index.name == "T" and index.shift > 1
-    if outside or beyond:
+    before = index.name == "" and index.shift < FIRST.get(letter, 0)
+    if before or (index.name == "T" and index.shift > 1):
         raise UsageError(f"{name}: {letter} has no index {text(index)}: the run has t = 1 to T.")

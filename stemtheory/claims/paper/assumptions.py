@@ -14,8 +14,8 @@ import numpy as np
 from stemtheory.bounds import Premise
 from stemtheory.claims.base import Case, Claim, Comparison, Mutant, dials, quadratic, wrong
 from stemtheory.claims.evidence.path import record
+from stemtheory.claims.evidence.point_scenes import points_of
 from stemtheory.claims.evidence.recorded import square
-from stemtheory.claims.evidence.scenes import points_of
 from stemtheory.claims.language import equal, latex, tex
 from stemtheory.claims.language.letters import (
     B,

@@ -11,7 +11,7 @@ from stemtheory.certificates.lemmas.proofs import lemmas, versions
 from stemtheory.certificates.lemmas.scalars import UnprovedError
 from stemtheory.certificates.lemmas.statement import Lemma, Parts
 from stemtheory.claims import claims, wrong_versions
-from stemtheory.claims.language import Line, Q, expr, letters
+from stemtheory.claims.language import Line, Q, checked, equal, expr, letters
 from stemtheory.claims.language.letters import I, ebar, eta, inner, norm2, t, xbar
 
 pytest.importorskip("sympy")
@@ -97,3 +97,13 @@ def test_an_equality_has_no_parts_that_may_be_positive() -> None:
     made = replace(lemma, squares=((expr(0), norm2(xbar[t])),))
     with pytest.raises(UnprovedError, match="equality"):
         identities.prove(made, line_of(lemma))
+
+
+@pytest.mark.parametrize("lemma", EVERY)
+def test_units_may_be_chosen(lemma: Lemma) -> None:
+    """Signs are shown at L = 1, which is no loss: premises and definitions are homogeneous."""
+    definitions = [lemma.definitions, *lemma.at.values()]
+    lines = [equal(letter, meant) for own in definitions for letter, meant in own.items()]
+    lines += [given.value >= 0 for _, given in lemma.givens]
+    lines += [lemma.premises] if lemma.premises is not None else []
+    assert [checked(line) for line in lines] == lines  # a wrong power is refused

@@ -11,8 +11,8 @@ from stemtheory.certificates.lemmas.proofs import facts, versions
 from stemtheory.certificates.lemmas.scalars import UnprovedError
 from stemtheory.certificates.lemmas.statement import Cut, Fact
 from stemtheory.claims import claims
-from stemtheory.claims.language import Line, Q, Relation, equal, expr
-from stemtheory.claims.language.letters import I, K, b, c, exp, maximum, sqrt
+from stemtheory.claims.language import Line, Q, Relation, checked, equal, expr
+from stemtheory.claims.language.letters import I, K, a, b, c, exp, maximum, sqrt, t
 
 pytest.importorskip("z3")
 flint = pytest.importorskip("flint")
@@ -51,6 +51,26 @@ def test_its_mutant_is_refused_with_numbers(fact: Fact) -> None:
     assert broken
     with pytest.raises(UnprovedError):
         scalars.prove(fact, broken[0])
+
+
+@pytest.mark.parametrize("fact", EVERY, ids=NAMES)
+def test_units_may_be_chosen(fact: Fact) -> None:
+    """L = sigma = 1 is no loss where every line is homogeneous; wrong ones are refused."""
+    for _, within in scalars.parts_of(fact).values():
+        cuts = [cut.line for cut in fact.cuts.values()]
+        for line in (line_of(fact), *scalars.premises_of(fact).values(), *cuts, within):
+            assert checked(line) == line
+
+
+def test_nothing_is_taken_for_granted_of_the_momentum() -> None:
+    """SCH7 says that it is positive: that must not be proved from itself."""
+    assert scalars.refuted((a[t] >= 0).steps[0], None) is not None
+
+
+@pytest.mark.parametrize("line", [1 / (I - 1) >= 0, (1 - 1 / K) ** Q("1/2") >= 0, 1 / a[t] >= 0])
+def test_a_denominator_that_may_be_0_is_refused(line: Line) -> None:
+    with pytest.raises(UnprovedError, match="denominator or root that may be 0"):
+        scalars.refuted(line.steps[0], None)
 
 
 def test_a_false_line_comes_with_numbers_that_break_it() -> None:

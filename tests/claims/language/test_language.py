@@ -7,7 +7,7 @@ import pytest
 
 from stemtheory.claims.base import quadratic
 from stemtheory.claims.evidence.path import record
-from stemtheory.claims.evidence.scenes import in_excess, scene_of
+from stemtheory.claims.evidence.scenes import scene_of
 from stemtheory.claims.evidence.size_scenes import SizeScene
 from stemtheory.claims.language import (
     EPS,
@@ -48,6 +48,7 @@ from stemtheory.claims.language.letters import (
     young,
     zeta,
 )
+from stemtheory.claims.stating.runs import in_excess
 from stemtheory.runtime import UsageError
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -234,7 +234,8 @@ def test_the_step_splits_exactly(reading: str, I: int) -> None:
     eta = path.eta[t][:, None]
     jump = (scene_of(path).where("jump", path.t) == "sync")[:, None]
     apart = np.where(jump, path.X[t], eta**2 * path.Dl[t])
-    np.testing.assert_allclose(path.J[t], apart + 3 * eta**2 * path.q2[t], rtol=1e-9, atol=1e-18)
+    moved = square(path.fresh - path.stale).sum(axis=-1)[t + 1]
+    np.testing.assert_allclose(moved, apart + 3 * eta**2 * path.q2[t], rtol=1e-9, atol=1e-18)
     at = path.t[jump[:, 0]].tolist()
     expected = (
         [I * s + 1 for s in range(1, 4)] if reading == "literal" else [I * s for s in range(1, 5)]

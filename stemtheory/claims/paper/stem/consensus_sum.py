@@ -13,7 +13,7 @@ import numpy as np
 
 from stemtheory.claims.base import ALL_READINGS, Case
 from stemtheory.claims.evidence.counterexamples import DRIFTED, QUIET, far, tilted
-from stemtheory.claims.evidence.sums import theorem_schedule
+from stemtheory.claims.evidence.measured import theorem_schedule
 from stemtheory.claims.language import Expr, Index, Q, chain
 from stemtheory.claims.language.letters import (
     E,

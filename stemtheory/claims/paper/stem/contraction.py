@@ -25,7 +25,6 @@ from stemtheory.claims.evidence.counterexamples import (
 )
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import square
-from stemtheory.claims.evidence.sums import per_t
 from stemtheory.claims.language import Expr, Index, equal, latex
 from stemtheory.claims.language.letters import (
     E,
@@ -104,7 +103,7 @@ def expected_growth(case: Case) -> Comparison:
     spread, that of an old and large ebar_t, would hide errors many times the right side.
     """
     path = record(case)
-    t, keep = path.t, per_t(1 - path.a[path.t + 1])
+    t, keep = path.t, (1 - path.a[path.t + 1])[:, None]
     power = path.noise_power[t]
     left = square(path.ebar[t + 1]) - keep**2 * square(path.ebar[t])
     left -= 2 * keep * (path.ebar[t] * mean_over_workers(innovation(path)[t])).sum(axis=-1)

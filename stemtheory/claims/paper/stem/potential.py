@@ -13,7 +13,7 @@ from functools import partial
 
 from stemtheory.claims.base import ALL_READINGS
 from stemtheory.claims.evidence.counterexamples import opposed, tilted
-from stemtheory.claims.evidence.sums import theorem_schedule
+from stemtheory.claims.evidence.measured import theorem_schedule
 from stemtheory.claims.language import Expr, Index, Q
 from stemtheory.claims.language.letters import (
     E,

@@ -15,12 +15,11 @@ from stemtheory.algorithms.base import Step, mean_over_workers
 from stemtheory.algorithms.stem import Stem, StemState
 from stemtheory.claims.base import ALL_READINGS, Case, Comparison, dials
 from stemtheory.claims.evidence.brackets import brackets, innovation, single
-from stemtheory.claims.evidence.closed_forms import apart_gradients
+from stemtheory.claims.evidence.closed_forms import apart_gradients, growth
 from stemtheory.claims.evidence.counterexamples import DRIFTED, far, opposed, tilted
 from stemtheory.claims.evidence.path import Path, record
 from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.evidence.scenes import scene_of
-from stemtheory.claims.evidence.sums import growth
 from stemtheory.claims.language import letters
 from stemtheory.claims.ledger import claims
 from stemtheory.claims.paper.preliminary import noisy_cases
@@ -180,7 +179,8 @@ def test_the_distance_of_the_two_points_splits_exactly(reading: str) -> None:
         path = record(replace(case, reading=reading))
         scene = scene_of(path)
         found = scene.evaluation.value(J, scene.times(letters.t))[..., 0, 0]
-        assert found == pytest.approx(path.J[path.t], rel=1e-9)
+        moved = square(path.fresh - path.stale).sum(axis=-1)[path.t + 1]
+        assert found == pytest.approx(moved, rel=1e-9)
 
 
 @pytest.mark.parametrize("reading", ALL_READINGS)
