@@ -7,7 +7,7 @@ PIP     := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS  := $(VENV)/stamps
 WORKERS ?= 2
 EXTRAS  ?= fast,data
-TESTED  := fast,data,dask,parquet,certify,test
+TESTED  := fast,data,dask,parquet,certify,prove,test
 ARGS    ?=
 RUN     := $(STAMPS)/run-$(EXTRAS)
 # What the versions of dependencies and of Python could break, in two or three minutes.
@@ -104,7 +104,7 @@ $(STAMPS)/test: pyproject.toml | $(PY)
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data
 
 $(STAMPS)/dev: pyproject.toml | $(PY)
-	$(PIP) install --editable '.[fast,data,dev]'
+	$(PIP) install --editable '.[fast,data,prove,dev]'
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data $(STAMPS)/test
 
 $(STAMPS)/docs: pyproject.toml | $(PY)

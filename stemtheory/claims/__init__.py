@@ -13,9 +13,12 @@ from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.explanation import counterexamples, explain, premises, told
 from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA
+from stemtheory.claims.language.mutation import wrong_versions
 from stemtheory.claims.ledger import claims, one, select
+from stemtheory.claims.paper.schedule import CHOSEN, WEIGHT
 from stemtheory.claims.probing import Probe, probe
 from stemtheory.claims.probing import save as save_probe
+from stemtheory.claims.repaired.coefficients import PARTS
 from stemtheory.claims.repaired.elementary import ELEMENTARY_LONGEST, printed_longest
 from stemtheory.claims.rules import versions_of
 from stemtheory.claims.sides import PlotPoint

@@ -12,7 +12,8 @@ import typer
 
 from stemtheory.cli import console, display_certificates
 from stemtheory.cli import options as o
-from stemtheory.cli.completion import one_of
+from stemtheory.cli.certify_claim import certified
+from stemtheory.cli.completion import beginning, one_of
 from stemtheory.cli.display import Document
 from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import waiting
@@ -29,7 +30,17 @@ REFUSED = {
     "overwrite": "M7-overwrite",
     "average-both": "M7-average-both",
 }
-Name = Annotated[str | None, o.argument("stem|fedavg", "whose round", one_of(*ALGORITHMS))]
+
+
+def certifiable(incomplete: str) -> list[str]:
+    """Return the algorithms whose rounds are certified, and the claims that have a proof."""
+    from stemtheory.certificates import provable
+
+    return beginning((*ALGORITHMS, *provable()), incomplete)
+
+
+_NAME = "whose round; or a claim, proved for all parameters"
+Name = Annotated[str | None, o.argument("stem|fedavg|CLAIM", _NAME, certifiable)]
 _READING = "literal or average-first: which point the next difference subtracts"
 Reading = Annotated[
     str | None, o.option(None, "--reading --sync NAME", _READING, "literal", one_of(*CERTIFIED))
@@ -84,8 +95,13 @@ def certify(
 
     The constants that result are the best that this kind of proof gives, at the steps given.
     """
-    from stemtheory.certificates import find, refuse_the_large
+    from stemtheory.certificates import find, provable, refuse_the_large
 
+    if name in provable():
+        o.refuse_beside(
+            context, ("name", "json"), "a claim is proved for all parameters: leave it out"
+        )
+        return certified(name, json)
     given = {"K": K, "I": I, "b": b, "m": m}
     if check is not None:
         useful = ("name", "reading", "K", "I", "b", "m", "h", "alpha", "check", "json")

@@ -127,6 +127,7 @@ def _replay(target: str, trust: bool, json: bool) -> int:
 
 def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
     """A claim's statement, formula, premises, verdicts, counterexamples and repair."""
+    from stemtheory.certificates import provable
     from stemtheory.claims import explain as explained
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
@@ -135,6 +136,7 @@ def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
     document, claim = explained(name), one(name)
     if claim.id == CERTIFIED:
         document["certificates"] = _certificates("quick")
+    document["proved"] = provable().get(claim.id, "")
     if tex is not None:
         document["files"] = [str(write_whole(tex, claims_latex([document])))]
     console.emit(document, json, lambda: display_claims.show_explanation(document, claim))

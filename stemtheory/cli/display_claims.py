@@ -101,6 +101,8 @@ def show_explanation(document: Document, claim: Claim) -> None:
             "noticed: the relative error that is rejected with probability 1/2, in the median over"
         )
         line("the row's equalities; above 0.5 the row is undecided")
+    if document["proved"]:
+        line(f"proved for all parameters: {document['proved']} (certify {document['id']})")
     for row in document["rows"]:
         _show_both_ways(row)
     if any(row["conditional"] for row in document["rows"]):

@@ -167,6 +167,7 @@ next_value = letter("next_value", r"F", VALUE, range="any")
 theta, kappa, alpha = constants(
     {"theta": r"\theta", "kappa": r"\kappa", "alpha": r"\alpha"}, "to one"
 )
+beta = constant("beta", r"\beta")  # Young's as well, in lines that say it of any number
 h, i = constant("h", "h", STEP), constant("i", "i", range="from one")
 q, Y = letter("q", "q", GRADIENT), letter("Y", "Y", GRADIENT)
 Z, D = letter("Z", "Z", POINT, "s"), letter("D", "D", VALUE, "s")

@@ -223,8 +223,9 @@ def _power(base: Expr, exponent: Expr) -> str:
         below = base if exponent.value == -1 else Raised(base, Exact(-exponent.value))
         return rf"\frac{{1}}{{{tex(below)}}}"
     shown = tex(base)
-    if not isinstance(base, Symbol | Index) and not (
-        isinstance(base, Exact) and base.value > 0 and "{" not in shown
+    if _is_later(base) or (
+        not isinstance(base, Symbol | Index)
+        and not (isinstance(base, Exact) and base.value > 0 and "{" not in shown)
     ):
         shown = f"({shown})"
     plain = str(exponent.value) if isinstance(exponent, Exact) else tex(exponent)
@@ -278,5 +279,10 @@ def _expected(body: Expr) -> str:
 
 def _wrapped(node: Expr, *kinds: type[Expr]) -> str:
     """Return a part in brackets where it would be misread without."""
-    loose = isinstance(node, kinds or (Sum,)) or _sign(node)[0]
+    loose = isinstance(node, kinds or (Sum,)) or _is_later(node) or _sign(node)[0]
     return f"({tex(node)})" if loose else tex(node)
+
+
+def _is_later(node: Expr) -> bool:
+    """Whether a part is a time such as t - 1, which is a sum where it stands as a number."""
+    return isinstance(node, Index) and bool(node.name and node.shift)
