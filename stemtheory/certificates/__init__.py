@@ -1,5 +1,6 @@
 """Proofs by machine: of a round in exact fractions, and of lines for all parameters."""
 
+from stemtheory.certificates.attack import attacked
 from stemtheory.certificates.file import fingerprint, in_file, locate, read, shipped, why_not
 from stemtheory.certificates.finding import Found, find, refuse_the_large, size
 from stemtheory.certificates.lemmas import UnprovedError, provable, prove

@@ -36,6 +36,9 @@ Jobs = Annotated[str | None, o.option(None, "--jobs INT", "processes; one per co
 _READING = "reading to search; the claim's first by default"
 Reading = Annotated[str | None, o.option(None, "--sync NAME", _READING)]
 Budget = Annotated[str, o.option(None, "--budget SECONDS", "time to search for", True)]
+Hunted = Annotated[str | None, o.argument("CLAIM", "see: stemtheory list claims", claim_names)]
+_CERTIFICATE = "attack a round certificate instead: the worst quadratic workers, left over right"
+Certificate = Annotated[Path | None, o.option(None, "--certificate FILE", _CERTIFICATE)]
 
 
 # The line that a certificate sums to, for all problems at given numbers.
@@ -144,8 +147,10 @@ def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
 
 
 def hunt(
-    name: ClaimName,
+    context: typer.Context,
+    name: Hunted = None,
     sync: Reading = None,
+    certificate: Certificate = None,
     budget: Budget = "60",
     seed: o.Seed = "0",
     out: o.OutFolder = Path("out"),
@@ -156,6 +161,14 @@ def hunt(
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
 
+    if certificate is not None:
+        useful = ("certificate", "budget", "seed", "json")
+        o.refuse_beside(context, useful, "--certificate attacks that file alone: leave it out")
+        return _attack(certificate, budget, seed, json)
+    if name is None:
+        raise UsageError(
+            "nothing to hunt: name a claim (stemtheory list claims), or give --certificate FILE."
+        )
     with waiting() as told:
         document = hunted(
             name,
@@ -168,6 +181,17 @@ def hunt(
     console.emit(document, json, lambda: display_claims.show_hunt(document))
     wanted = one(name).expectation(document["reading"], document["where"] or "all")
     return int(document["violated"] and wanted != Verdict.VIOLATED)
+
+
+def _attack(file: Path, budget: str, seed: str, json: bool) -> int:
+    from stemtheory.certificates import attacked
+    from stemtheory.cli import display_claims
+
+    seconds, own = real("budget", budget, positive=True), whole("seed", seed, 0)
+    with waiting() as told:
+        document = attacked(file, seconds=seconds, seed=own, told=told)
+    console.emit(document, json, lambda: display_claims.show_attack(document))
+    return int(document["refuted"])
 
 
 def check(

@@ -161,6 +161,23 @@ def show_hunt(document: Document) -> None:
         line(f"case file: {document['case_file']} (stemtheory verify --replay FILE)")
 
 
+def show_attack(document: Document) -> None:
+    """Print how near to its bound the worst instance comes that was found for a certificate."""
+    s, ratio = document["statement"], document["ratio"]
+    of = s["algorithm"] if s["reading"] == "none" else f"{s['algorithm']}, {s['reading']}"
+    numbers = ", ".join(f"{name} = {s[name]}" for name in ("I", "K", "b", "m", "eta", "a"))
+    line(f"{document['certificate']}: {of}, {numbers}")
+    line(f"the checker refuses it: {document['why']}" if document["why"] else "proved by its file")
+    verdict = "REFUTED" if document["refuted"] else "not refuted"
+    verdict += (
+        "" if document["refuted"] or document["accepted"] else " (none found, not none exist)"
+    )
+    line(f"largest left/right {ratio:.4f} in {document['evaluations']} sets of workers: {verdict}")
+    names = ("workers", "H", "l", "o", "s", "r", "x0", "d0")
+    table(names, [[c[name] for name in names] for c in document["instance"]])
+    line("workers H x^2/2 + o x, noise (l x + s) xi + r xi', started at x0 - xbar_0 and d0")
+
+
 def show_replays(document: Document) -> None:
     """Print both sides of case files, stored and computed again."""
     rows = []

@@ -19,6 +19,7 @@ import pytest
 import typer
 
 from stemtheory.cli.app import app, main
+from tests.helpers.sources import ROOT
 
 SMALL = ("--T", "8", "--replicates", "2", "--K", "2", "--dim", "2")
 RUN = ("run", "cosine", "stem", *SMALL)
@@ -33,6 +34,8 @@ ALONE = (*ADVISE_ON, "--epsilon", "0.05", "--K", "1", "--dim", "1", "--sigma", "
 VERIFY = ("verify", "P3", "--quick", "--jobs", "1")
 REPLAY = ("verify", "--replay", "M1-literal")
 HUNT = ("hunt", "M1", "--sync", "overwrite", "--budget", "0.05", "--out", "h")
+ROUNDS = [ROOT / "tests/data" / f"round-of-{K}.json" for K in ("two", "three")]
+ATTACK = ("hunt", "--certificate", str(ROUNDS[0]), "--budget", "0.05")
 PROBE = ("probe", "M3")
 FIGURE = ("figure", "tradeoff_curve", "--quick")
 SWEEP = ("sweep", "tiny.toml", "--store", "s.sqlite")
@@ -142,6 +145,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--sync": (HUNT, ("--sync", "literal")),
         "--seed": (HUNT, ("--seed", "1")),
         "--out": (HUNT, ("--out", "other")),
+        "--certificate": (ATTACK, ("--certificate", str(ROUNDS[1]))),
     },
     "check": {
         "NAME": (CHECK, ()),
@@ -262,6 +266,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         ("--seed", "0"), ("--jobs", "1"), ("--tex", "x"),
     )),
     ((*REPLAY, "F1"), "a name"),
+    ((*ATTACK, "M1"), "a name"),
+    *(((*ATTACK, *more), more[0]) for more in (("--sync", "literal"), ("--out", "x"))),
     ((*VERIFY, "--trust"), "--trust"),
     *(((*ADVISE, *more), more[0]) for more in (
         ("--dim", "3"), ("--x1", "2"), ("--x1", "1"), ("--seed", "0"), ("--seed", "x"),
