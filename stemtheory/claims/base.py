@@ -221,8 +221,11 @@ class Claim:
     conditional) or a ``Case`` (expectation and rate). ``expected`` maps (reading, where) to the
     verdict where it is not ``holds``; ``readings`` are the readings of a path claim. A claim that
     must be violated somewhere ships ``counterexamples``, which join the panel of their reading.
-    ``section`` is that of its module: the ledger says it, a user's claim may. ``line`` is what the
-    formula is printed from; ``by_hand`` says why the sides do not follow from it.
+    ``section`` is that of its module: the ledger says it, a user's claim may.
+
+    ``line`` is the expression that ``formula`` is printed from, and both sides unless ``by_hand``
+    says why they do not follow from it. ``excess`` is what is compared, in LaTeX, where terms of
+    the line have cancelled; empty where it is the line itself. ``claims.stating`` fills these in.
     """
 
     id: str

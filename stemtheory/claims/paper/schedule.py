@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from stemtheory.claims.base import wrong
 from stemtheory.claims.language import Q, chain, equal
 from stemtheory.claims.language.letters import (
     I,
@@ -102,7 +103,7 @@ CLAIMS = (
         APP,
         "The step sizes and the weights w_t do not increase.",
         (eta[t] <= eta[t - 1]) & (w[t] <= w[t - 1]),
-        mutants=(),
+        mutants=(wrong("turned round", line=(eta[t - 1] <= eta[t]) & (w[t - 1] <= w[t])),),
     ),
     sized(
         "SCH3",
