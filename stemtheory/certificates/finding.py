@@ -12,7 +12,7 @@ from stemtheory.certificates.statement import Statement
 from stemtheory.certificates.vectors import unroll
 from stemtheory.runtime import UsageError
 
-MARGINS = (1e-7, 1e-6, 1e-5, 1e-4)  # tried in turn: what survives rounding, in scaled units
+MARGINS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4)  # tried in turn: what survives rounding, in scaled units
 LONGEST_AT_ONCE = 12  # local steps; above it the size and the time are said first
 SECONDS, POWER = 40.0, 5  # on two cores at that length, and how it grows
 

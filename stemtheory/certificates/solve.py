@@ -19,6 +19,7 @@ from stemtheory.certificates.statement import Statement
 from stemtheory.certificates.vectors import Round, coordinates, linked, still, vanishing
 from stemtheory.runtime import Floats, UsageError
 
+TOLERANCES, TOLERANCE = ("tol_feas", "tol_gap_abs", "tol_gap_rel"), 1e-11
 ACCEPTED = ("optimal", "optimal_inaccurate")  # the exact check decides
 
 
@@ -167,7 +168,7 @@ def _maximise(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an inaccurate solution is for the check to judge
         try:
-            problem.solve(solver=cp.CLARABEL)
+            problem.solve(solver=cp.CLARABEL, **dict.fromkeys(TOLERANCES, TOLERANCE))
         except cp.error.SolverError:
             return None
     if problem.status not in ACCEPTED or not np.isfinite(problem.value):

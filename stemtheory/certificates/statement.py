@@ -12,7 +12,6 @@ from stemtheory.runtime import UsageError
 
 AVERAGE_FIRST, LITERAL, NONE = "average-first", "literal", "none"
 LARGEST_COUNT, LONGEST_ROUND = 10**9, 32
-SLOW = 12  # local steps from which a certificate takes minutes
 
 
 @dataclass(frozen=True)
@@ -39,17 +38,7 @@ class Statement:
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        for name in ("I", "K", "b", "m"):
-            if not 1 <= getattr(self, name) <= LARGEST_COUNT:
-                raise UsageError(
-                    f"{name} is {getattr(self, name)}, but a certificate takes whole numbers from"
-                    f" 1 to {LARGEST_COUNT}: give one of them."
-                )
-        if self.I > LONGEST_ROUND:
-            raise UsageError(
-                f"I is {self.I}, but a certificate has at most {LONGEST_ROUND} local steps: give a"
-                " smaller I."
-            )
+        _refuse_sizes(I=self.I, K=self.K, b=self.b, m=self.m)
         if self.eta <= 0 or not 0 <= self.a <= 1 or not 0 <= self.delta < 1:
             raise UsageError(
                 f"eta is {float(self.eta):g} and a is {float(self.a):g}, but eta must be above 0"
@@ -110,6 +99,11 @@ def stated(
     Source: paper: Thm: PR_Convergence_Main, eq. (eq: Step-Size), constant phase; for FedAvg
     eta = 1/(9 L I), paper: Thm: FedAvg.
     """
+    _refuse_sizes(I=I, K=K, b=b, m=m)
+    if m > 1 and (I == 1 or algorithm == "fedavg"):
+        raise UsageError(
+            f"m is {m}, but no draw spans an averaging in FedAvg, nor with I = 1: leave m out."
+        )
     if algorithm == "fedavg":
         eta = (Fraction(1, 9) if h is None else h) / I
         return Statement("fedavg", NONE, I, K, b, m, eta, Fraction(1))
@@ -117,3 +111,14 @@ def stated(
     c = Fraction(64, b * K) + Fraction(1, 24 * (b * K) ** 2 * I)
     a = c * eta * eta if alpha is None else alpha / (I * I * b * K)
     return Statement("stem", AVERAGE_FIRST if I == 1 else reading, I, K, b, m, eta, a)
+
+
+def _refuse_sizes(**sizes: int) -> None:
+    """Refuse what the file's format does not hold."""
+    for name, size in sizes.items():
+        most = LONGEST_ROUND if name == "I" else LARGEST_COUNT
+        if not 1 <= size <= most:
+            raise UsageError(
+                f"{name} is {size}, but a certificate takes a whole number from 1 to {most}: give"
+                " one of them."
+            )

@@ -36,6 +36,13 @@ Jobs = Annotated[str | None, o.option(None, "--jobs INT", "processes; one per co
 _READING = "reading to search; the claim's first by default"
 Reading = Annotated[str | None, o.option(None, "--sync NAME", _READING)]
 Budget = Annotated[str, o.option(None, "--budget SECONDS", "time to search for", True)]
+Hunted = Annotated[str | None, o.argument("CLAIM", "see: stemtheory list claims", claim_names)]
+_CERTIFICATE = "attack a round certificate instead: the worst quadratic workers, left over right"
+Certificate = Annotated[Path | None, o.option(None, "--certificate FILE", _CERTIFICATE)]
+
+
+# The line that a certificate sums to, for all problems at given numbers.
+CERTIFIED = "M7"
 
 
 def register(app: typer.Typer) -> None:
@@ -92,6 +99,8 @@ def verify(
         rows = document["claims"]
         each = [told(c, [row for row in rows if row["id"] == c.id]) for c in known.values()]
         document.setdefault("files", []).append(str(write_whole(tex, claims_latex(each))))
+    if not names:
+        document["certificates"] = _certificates(level)
     show = (
         display_claims.show_synchronisation
         if names == ["synchronisation"]
@@ -99,7 +108,15 @@ def verify(
     )
     console.emit(document, json, lambda: show(document, known))
     survivors = [m for m in document.get("mutants", []) if not m["rejected"]]
-    return int(bool(document["unexpected"] or survivors))
+    refused = [row for row in document.get("certificates", []) if row["why"]]
+    return int(bool(document["unexpected"] or survivors or refused))
+
+
+def _certificates(level: str) -> list[dict[str, Any]]:
+    """Check the certificates that ship again; a quick run leaves out those that take seconds."""
+    from stemtheory.certificates import rows_of_shipped
+
+    return rows_of_shipped(4) if level == "quick" else rows_of_shipped()
 
 
 def _replay(target: str, trust: bool, json: bool) -> int:
@@ -120,6 +137,8 @@ def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
     from stemtheory.report import claims_latex
 
     document, claim = explained(name), one(name)
+    if claim.id == CERTIFIED:
+        document["certificates"] = _certificates("quick")
     document["proved"] = provable().get(claim.id, "")
     if tex is not None:
         document["files"] = [str(write_whole(tex, claims_latex([document])))]
@@ -128,8 +147,10 @@ def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
 
 
 def hunt(
-    name: ClaimName,
+    context: typer.Context,
+    name: Hunted = None,
     sync: Reading = None,
+    certificate: Certificate = None,
     budget: Budget = "60",
     seed: o.Seed = "0",
     out: o.OutFolder = Path("out"),
@@ -140,6 +161,14 @@ def hunt(
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
 
+    if certificate is not None:
+        useful = ("certificate", "budget", "seed", "json")
+        o.refuse_beside(context, useful, "--certificate attacks that file alone: leave it out")
+        return _attack(certificate, budget, seed, json)
+    if name is None:
+        raise UsageError(
+            "nothing to hunt: name a claim (stemtheory list claims), or give --certificate FILE."
+        )
     with waiting() as told:
         document = hunted(
             name,
@@ -152,6 +181,17 @@ def hunt(
     console.emit(document, json, lambda: display_claims.show_hunt(document))
     wanted = one(name).expectation(document["reading"], document["where"] or "all")
     return int(document["violated"] and wanted != Verdict.VIOLATED)
+
+
+def _attack(file: Path, budget: str, seed: str, json: bool) -> int:
+    from stemtheory.certificates import attacked
+    from stemtheory.cli import display_claims
+
+    seconds, own = real("budget", budget, positive=True), whole("seed", seed, 0)
+    with waiting() as told:
+        document = attacked(file, seconds=seconds, seed=own, told=told)
+    console.emit(document, json, lambda: display_claims.show_attack(document))
+    return int(document["refuted"])
 
 
 def check(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from stemtheory.claims import Case, Claim
 from stemtheory.cli.console import line, table
 from stemtheory.cli.display import Document
+from stemtheory.cli.display_certificates import show_checks, show_refused
 from stemtheory.report import READINGS, LedgerLine, excess, lines, matrix, plain
 
 READING_TEXT = {
@@ -47,6 +48,8 @@ def show_summary(document: Document) -> None:
         rejected = sum(rejection["rejected"] for rejection in tried)
         line(f"mutants: {rejected} of {len(tried)} rejected")
         _show_versions(document["versions"])
+    if "certificates" in document:
+        show_refused(document["certificates"])
     for path in document.get("files", []):
         line(f"written: {path}")
 
@@ -113,6 +116,12 @@ def show_explanation(document: Document, claim: Claim) -> None:
             f"counterexample {case['name']}: left {case['left']:.6g} > right {case['right']:.6g};"
             f" stemtheory verify --replay {case['name']}"
         )
+    if "certificates" in document:
+        line(
+            "proved by machine, one certificate for one (reading, K, I, b, step, momentum); longer"
+        )
+        line("rounds: stemtheory certify --check all")
+        show_checks(document)
     if document["mutants"]:
         line(f"mutants it must reject: {'; '.join(document['mutants'])}")
     if document["excess"]:
@@ -150,6 +159,23 @@ def show_hunt(document: Document) -> None:
         table(("case", ""), [[name, str(value)] for name, value in document["case"].items()])
     if document["case_file"]:
         line(f"case file: {document['case_file']} (stemtheory verify --replay FILE)")
+
+
+def show_attack(document: Document) -> None:
+    """Print how near to its bound the worst instance comes that was found for a certificate."""
+    s, ratio = document["statement"], document["ratio"]
+    of = s["algorithm"] if s["reading"] == "none" else f"{s['algorithm']}, {s['reading']}"
+    numbers = ", ".join(f"{name} = {s[name]}" for name in ("I", "K", "b", "m", "eta", "a"))
+    line(f"{document['certificate']}: {of}, {numbers}")
+    line(f"the checker refuses it: {document['why']}" if document["why"] else "proved by its file")
+    verdict = "REFUTED" if document["refuted"] else "not refuted"
+    verdict += (
+        "" if document["refuted"] or document["accepted"] else " (none found, not none exist)"
+    )
+    line(f"largest left/right {ratio:.4f} in {document['evaluations']} sets of workers: {verdict}")
+    names = ("workers", "H", "l", "o", "s", "r", "x0", "d0")
+    table(names, [[c[name] for name in names] for c in document["instance"]])
+    line("workers H x^2/2 + o x, noise (l x + s) xi + r xi', started at x0 - xbar_0 and d0")
 
 
 def show_replays(document: Document) -> None:

@@ -21,6 +21,7 @@ import typer
 
 from stemtheory.claims.casefiles import shipped
 from stemtheory.cli.app import app, main
+from tests.helpers.sources import ROOT
 
 VALUES = (
     *("0", "-1", "1e-400", "1e-310", "1e-150", "1e300", str(2**63), str(2**70)),
@@ -52,14 +53,19 @@ DEAR: dict[str, tuple[str, ...]] = {
     ),
     "verify": ("verify", "P3", "--quick", "--jobs", "1"),
     "hunt": ("hunt", "M1", "--sync", "overwrite", "--budget", "0.05"),
+    "hunt for a certificate": (
+        *("hunt", "--budget", "0.05", "--certificate"),
+        str(ROOT / "tests/data/round-of-two.json"),
+    ),
     "probe": ("probe", "M1"),
+    "certify": ("certify", "stem", "--I", "2", "--K", "2"),
 }
 BASES = CHEAP | DEAR
 # of a kind that is no number: names, files, switches
 WORDS = {
     *("--noise", "--heterogeneity", "--set", "--schedule", "--sync", "--backend", "--engine"),
     *("--dtype", "--plot", "--out", "--format", "--store", "--replay", "--problem"),
-    *("--dask", "--where", "--export", "--tex"),
+    *("--dask", "--where", "--export", "--tex", "--reading", "--check", "--certificate"),
 }
 SETTINGS = {"problem": '"cosine"', "T": "8", "K": "2", "dim": "2", "replicates": "2"}
 

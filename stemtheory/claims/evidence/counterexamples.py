@@ -51,6 +51,8 @@ def far(I: int) -> Case:
 
 # An exact start at the optimum: all that moves is the noise, so the terms in sigma must carry it.
 QUIET = quadratic(2, 1, 2, 2, dim=2, B=1e12, x1=0.0, noise="additive", sigma=0.5, zeta=0.0)
+# The same with K and b apart, so that one can't stand for the other, and powers of both show.
+APART = replace(QUIET, K=5, b=3)
 
 
 def read_as(reading: str, name: str = "") -> Mutant:

@@ -17,6 +17,7 @@ from stemtheory.algorithms import mean_over_workers
 from stemtheory.claims.base import ALL_READINGS, RIGHT_READINGS, SCALED, Case, Claim, Comparison
 from stemtheory.claims.evidence.brackets import innovation
 from stemtheory.claims.evidence.counterexamples import (
+    APART,
     OPPOSED_NOISY,
     QUIET,
     opposed,
@@ -61,8 +62,8 @@ EQUALITY, PER_SAMPLE = "eq_bound_grad_error_norm", "eq_bound_grad_error_norm_2"
 
 
 def cases(level: str) -> tuple[Case, ...]:
-    """Return the panel's runs and one in which nothing moves but the noise."""
-    return (*path_cases(level), QUIET)
+    """Return the panel's runs, and two in which nothing moves but the noise."""
+    return (*path_cases(level), QUIET, APART)
 
 
 keep2 = (1 - a[t + 1]) ** 2
