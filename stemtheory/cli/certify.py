@@ -122,7 +122,7 @@ def certify(
 
 
 def certified(name: str, json: bool) -> int:
-    """Prove a claim for all parameters, print the proof, and return the exit code: 1 if it fails."""
+    """Prove a claim for all parameters and print that; return the exit code, 1 if it fails."""
     from stemtheory.certificates import UnprovedError, prove
     from stemtheory.report import proof_lines
 
