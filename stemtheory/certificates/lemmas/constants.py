@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from stemtheory.bounds import REPAIRED
 from stemtheory.certificates.lemmas.schedule import CAP, FIXED, KBAR, size, weight
-from stemtheory.certificates.lemmas.statement import Cut, Fact, Part
+from stemtheory.certificates.lemmas.statement import Choice, Cut, Fact
 from stemtheory.claims import PARTS
 from stemtheory.claims.language import Index, Line, Q, equal, expr
 from stemtheory.claims.language.letters import (
@@ -48,7 +48,7 @@ ZERO = Index("", 0)
 C_B = equal(c_b, 64 + 1 / (24 * b * K * I))
 
 
-def part(name: str, *more: Line) -> dict[str, Part]:
+def part(name: str, *more: Line) -> dict[str, Choice]:
     """Return the choices of a part, and its range: I >= 2 and I/m at most its longest."""
     values = {letter: expr(value) for letter, value in PARTS[name].items()}
     given = (I >= 2) & (I <= m * REPAIRED[name].longest)
@@ -57,7 +57,7 @@ def part(name: str, *more: Line) -> dict[str, Part]:
     return {f"part ({name})": (values, given)}
 
 
-def beyond(*more: Line) -> dict[str, Part]:
+def beyond(*more: Line) -> dict[str, Choice]:
     """Return the choices of part (b) for every I from 40000 on, without a sync batch."""
     values = {letter: expr(value) for letter, value in PARTS["b"].items()}
     given = I >= REPAIRED["b"].longest
