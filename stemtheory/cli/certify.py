@@ -12,7 +12,6 @@ import typer
 
 from stemtheory.cli import console, display_certificates
 from stemtheory.cli import options as o
-from stemtheory.cli.certify_claim import certified
 from stemtheory.cli.completion import beginning, one_of
 from stemtheory.cli.display import Document
 from stemtheory.cli.examples import example
@@ -120,6 +119,23 @@ def certify(
         document["files"].append(str(write_whole(tex, display_certificates.in_latex(document))))
     console.emit(document, json, lambda: display_certificates.show(document))
     return 0
+
+
+def certified(name: str, json: bool) -> int:
+    """Prove a claim for all parameters and print that; return the exit code, 1 if it fails."""
+    from stemtheory.certificates import UnprovedError, prove
+    from stemtheory.report import proof_lines
+
+    def show() -> None:
+        for text in proof_lines(document):
+            console.line(text)
+
+    try:
+        document = prove(name)
+    except UnprovedError as error:
+        return console.complain(str(error), 1)
+    console.emit(document, json, show)
+    return int(not all(mutant["left"] for mutant in document["mutants"]))
 
 
 def statement_of(

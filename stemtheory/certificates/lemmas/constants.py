@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from stemtheory.bounds import REPAIRED
 from stemtheory.certificates.lemmas.schedule import CAP, FIXED, KBAR, size, weight
-from stemtheory.certificates.lemmas.statement import Cut, Fact, Part
+from stemtheory.certificates.lemmas.statement import Choice, Cut, Fact
 from stemtheory.claims import PARTS
 from stemtheory.claims.language import Index, Line, Q, equal, expr
 from stemtheory.claims.language.letters import (
+    B,
     I,
     K,
     L,
+    M,
+    S,
     T,
     a,
     b,
@@ -29,6 +32,7 @@ from stemtheory.claims.language.letters import (
     mu,
     phi,
     sigma,
+    sqrt,
     sum_t,
     t,
     w,
@@ -48,7 +52,7 @@ ZERO = Index("", 0)
 C_B = equal(c_b, 64 + 1 / (24 * b * K * I))
 
 
-def part(name: str, *more: Line) -> dict[str, Part]:
+def part(name: str, *more: Line) -> dict[str, Choice]:
     """Return the choices of a part, and its range: I >= 2 and I/m at most its longest."""
     values = {letter: expr(value) for letter, value in PARTS[name].items()}
     given = (I >= 2) & (I <= m * REPAIRED[name].longest)
@@ -57,7 +61,7 @@ def part(name: str, *more: Line) -> dict[str, Part]:
     return {f"part ({name})": (values, given)}
 
 
-def beyond(*more: Line) -> dict[str, Part]:
+def beyond(*more: Line) -> dict[str, Choice]:
     """Return the choices of part (b) for every I from 40000 on, without a sync batch."""
     values = {letter: expr(value) for letter, value in PARTS["b"].items()}
     given = I >= REPAIRED["b"].longest
@@ -68,6 +72,15 @@ def beyond(*more: Line) -> dict[str, Part]:
 
 SHARE = I / REPAIRED["b"].longest
 ELEMENTARY = {"c_b": C_B, "I": (I >= 2) & (I <= 318)}
+# While steps are constant, which they are as long as SCH10 says.
+STEADY = {
+    "c_b": C_B,
+    "c": equal(c, c_b * L**2 / (b * K)),
+    "SCH10": equal(eta[T], CAP) & equal(eta[0], CAP),
+    "sum": equal(sum_t(t, 1, T, eta[t] ** 3), T * CAP**3),
+    "I": I >= 2,
+}
+LEAST = sqrt(S) / (I * K)  # b on the curve
 FACTS = (
     Fact("M6a", "4 -> 8", premises={"SCH3": eta[t - 1] <= CAP, "SCH7": (a[t] >= 0) & (a[t] <= 1)}),
     Fact("M6d", "192 -> 384", premises={"SCH4": equal(c, 128 * L**2 / (b * K))}),
@@ -138,5 +151,28 @@ FACTS = (
             "phi": equal(phi**2, maximum(1, I / 86)),
         },
         says="every I from 2 on, without end",
+    ),
+    Fact(
+        "E1",
+        "2 -> 1",
+        premises={"m": (m >= I / M) & (m <= I / M + 1)},
+        says="the line, with m at least I/M and at most one above",
+    ),
+    Fact("Riv", "32 -> 31", premises=STEADY),
+    Fact(
+        "LOGFREE",
+        "32 -> 31",
+        premises={
+            **STEADY,
+            "rounds": equal(T, S * I) & equal(B, b * I),
+            "curve": b >= LEAST,
+            "a": I <= m * REPAIRED["a"].longest,
+            "rounded": b <= 2 * maximum(1, LEAST),
+        },
+        uses={
+            **dict.fromkeys(range(5), (*STEADY, "rounds", "curve", "a")),
+            5: ("c_b", "I", "curve", "rounded"),
+        },
+        says="the last comparison where b is that of the curve rounded up",
     ),
 )

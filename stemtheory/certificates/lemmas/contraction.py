@@ -42,7 +42,7 @@ from stemtheory.claims.language.letters import (
 
 ONE = expr(1)
 EVEN = Fraction(1)  # both halves of a square alike: 2 and 2
-Young = Expr | Fraction  # a letter, or a number that is chosen
+Theta = Expr | Fraction  # a letter, or a number that is chosen
 keep = 1 - a[t + 1]
 # Where the two points of d_{t+1}^(k) are, and of how many samples its minibatch is.
 OLD: Meaning = {stale[t + 1, k]: x[t, k]}
@@ -82,7 +82,7 @@ def independent(noise: Expr) -> Given:
     return Given("independent", "P2: noises of different workers are uncorrelated", value, True)
 
 
-def contraction(theta: Young, scale: Expr = ONE) -> tuple[Parts, Parts]:
+def contraction(theta: Theta, scale: Expr = ONE) -> tuple[Parts, Parts]:
     """Return givens and squares of the contraction with Young's theta, times ``scale``."""
     moving, own = scale * (1 + theta) * keep**2, scale * (1 + 1 / theta) * a[t + 1] ** 2
     young = norm2(theta * keep * mean_k(changed) - a[t + 1] * mean_k(drawn))
@@ -111,7 +111,7 @@ SCHEDULE = (
 MOMENTUM: Meaning = {a[t + 1]: c * eta[t] ** 2}
 
 
-def one_step(lam: int, theta: Young, p: Fraction) -> tuple[Parts, Parts]:
+def one_step(lam: int, theta: Theta, p: Fraction) -> tuple[Parts, Parts]:
     """Return givens and squares of one step of f + (bK/(lam L^2)) ||ebar||^2/eta."""
     per_error = b * K / (lam * L**2)
     scale = per_error / eta[t]

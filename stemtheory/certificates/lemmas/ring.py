@@ -40,7 +40,7 @@ from stemtheory.runtime import UsageError
 
 Open = tuple[str, ...]  # the indices of the sums around a node
 Key = tuple[str, Any, Open]  # a name, what scales it, and the indices that it deviates over
-Vector = dict[Key, Any]  # coefficients
+Stack = dict[Key, Any]  # coefficients
 MEANS = {"xbar": "x", "dbar": "d"}
 SUMS = {"sampled_k": ("grad_k", "mean_noise_k")}  # a sampled gradient is the gradient plus noise
 TIME = letters.l
@@ -171,7 +171,7 @@ class Ring:
 
     # --- vectors ------------------------------------------------------------------------------
 
-    def vector(self, node: Expr, around: Open) -> Vector:
+    def vector(self, node: Expr, around: Open) -> Stack:
         """Return a vector by its parts in the stacks that it belongs to."""
         if node in self.definitions:
             return self.vector(self.definitions[node], around)
@@ -196,7 +196,7 @@ class Ring:
                 return self._gradient(function, point, around)
         raise UsageError(f"{text(node)} has no place in a ring of inner products.")
 
-    def _gradient(self, function: str, point: Expr, around: Open) -> Vector:
+    def _gradient(self, function: str, point: Expr, around: Open) -> Stack:
         """Return a gradient, that of f as the mean of the workers', at the point it is taken at."""
         renamed = self.definitions.get(point)
         point = renamed if isinstance(renamed, Symbol) else point
@@ -205,13 +205,13 @@ class Ring:
         name = "grad_k" if function == "grad" else function
         return self._stack(f"{name}({text(point)})", tuple(sorted(indices)), around)
 
-    def _stack(self, name: str, indices: tuple[str, ...], around: Open) -> Vector:
+    def _stack(self, name: str, indices: tuple[str, ...], around: Open) -> Stack:
         """Return mean plus deviations, over every open index that a vector has."""
         own = [index for index in around if index in indices]
         parts = (part for size in range(len(own) + 1) for part in combinations(own, size))
         return {(name, self.sympy.Integer(1), part): self.sympy.Integer(1) for part in parts}
 
-    def _scaled_vector(self, factors: tuple[Expr, ...], around: Open) -> Vector:
+    def _scaled_vector(self, factors: tuple[Expr, ...], around: Open) -> Stack:
         (found,) = (self.vector(f, around) for f in factors if f.is_vector)
         for factor in factors:
             if factor.is_vector:
@@ -225,15 +225,15 @@ class Ring:
         return found
 
 
-def _scaled(vector: Vector, by: Any) -> Vector:
+def _scaled(vector: Stack, by: Any) -> Stack:
     """Return the stack times numbers that vary with its time."""
     if by == 1:
         return vector
     return {(name, scale * by, part): x for (name, scale, part), x in vector.items()}
 
 
-def _added(*vectors: Vector) -> Vector:
-    found: Vector = {}
+def _added(*vectors: Stack) -> Stack:
+    found: Stack = {}
     for vector in vectors:
         for key, x in vector.items():
             found[key] = found.get(key, 0) + x

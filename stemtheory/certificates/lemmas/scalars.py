@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stemtheory.certificates.lemmas.reals import HIDDEN, Reals
-from stemtheory.certificates.lemmas.statement import Fact, Part
+from stemtheory.certificates.lemmas.statement import Choice, Fact
 from stemtheory.claims import claims
 from stemtheory.claims.language import Expr, Line, Relation, latex, valued
 
@@ -90,7 +90,7 @@ def _keywords(fact: Fact) -> Mapping[str, Any]:
     return getattr(claims()[fact.claim].compare, "keywords", {})
 
 
-def parts_of(fact: Fact) -> dict[str, Part]:
+def parts_of(fact: Fact) -> dict[str, Choice]:
     """Return the choices of letters with their ranges; one without any where there is none."""
     return dict(fact.values) or {"": ({}, Line(()))}
 

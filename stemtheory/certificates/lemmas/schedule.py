@@ -3,7 +3,7 @@
 In cubes every inequality about steps is one between polynomials: eta_t^3 (w_t + sigma^2 t) =
 kbar^3, where w_t is the largest of three and kbar^3 = (bK)^2 sigma^2/L^3.
 
-Paper: Thm: PR_Convergence_Main_App, eq. (eq: Relation-Size), eq. (Eq: Step_Difference).
+Paper: Thm: PR_Convergence_Main_App, eq. (eq: Step-Size), eq. (Eq: Step_Difference).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ Spans = Mapping[tuple[Index, Index], Expr]
 NORMAL, JUMP = "every other step", "the jump"
 
 
-Part = tuple[Mapping[str, Expr], Line]  # letters by name, and the range in which they serve
+Choice = tuple[Mapping[str, Expr], Line]  # letters by name, and the range in which they serve
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,6 @@ class Fact:
     cuts: Mapping[str, Cut] = field(default_factory=dict)
     uses: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     atoms: tuple[Expr, ...] = ()
-    values: Mapping[str, Part] = field(default_factory=dict)
+    values: Mapping[str, Choice] = field(default_factory=dict)
     since: int = 1
     says: str = ""

@@ -1,37 +1,17 @@
-"""A claim's proof for all parameters, as ``certify CLAIM`` makes and prints it."""
+"""A claim's proof for all parameters in plain lines, as ``certify CLAIM`` prints it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from stemtheory.cli import console
-from stemtheory.cli.console import line
-from stemtheory.cli.display import Document
+from stemtheory.report.formula import plain
 
 LONG = 160  # characters of a residual; the document has all of them
 
 
-def certified(name: str, json: bool) -> int:
-    """Prove a claim, print the proof, and return the exit code: 1 if a proof fails."""
-    from stemtheory.certificates import UnprovedError, prove
-
-    try:
-        document = prove(name)
-    except UnprovedError as error:
-        return console.complain(str(error), 1)
-    console.emit(document, json, lambda: show(document))
-    return int(not all(mutant["left"] for mutant in document["mutants"]))
-
-
-def show(document: Document) -> None:
-    """Print what is proved, from what, and what the proof makes of a wrong version."""
-    for text in _lines(document):
-        line(text)
-
-
-def _lines(document: Document) -> Iterator[str]:
-    from stemtheory.report import plain
-
+def proof_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is proved, from what, and what the proof makes of a wrong version."""
     yield f"{document['id']}: proved for all parameters by {_by(document)}"
     yield document["statement"]
     yield f"  {plain(document['formula'])}"
@@ -52,17 +32,15 @@ def _cut(left: str) -> str:
     return f"{left[: left.rfind(' ', 0, LONG)]} ..."
 
 
-def _by(document: Document) -> str:
+def _by(document: Mapping[str, Any]) -> str:
     return f"{document['method']}, in {document['seconds']:.2g} s"
 
 
-def _leaves(document: Document) -> str:
+def _leaves(document: Mapping[str, Any]) -> str:
     return "leaves" if "proofs" in document else "false at"
 
 
-def _of_identities(document: Document) -> Iterator[str]:
-    from stemtheory.report import plain
-
+def _of_identities(document: Mapping[str, Any]) -> Iterator[str]:
     for proof in document["proofs"]:
         yield "right - left is the sum of these, multiplied out, for every K and dimension:"
         for given in proof["assumptions"]:
@@ -81,9 +59,7 @@ def _of_identities(document: Document) -> Iterator[str]:
     yield f"residual {document['residual']}"
 
 
-def _where(proof: Document) -> Iterator[str]:
-    from stemtheory.report import plain
-
+def _where(proof: Mapping[str, Any]) -> Iterator[str]:
     for name, meant in proof["names"].items():
         yield f"with {plain(name)} = {plain(meant)}"
     for put in proof["definitions"]:
@@ -91,14 +67,12 @@ def _where(proof: Document) -> Iterator[str]:
         yield f"with {plain(put['letter'])} = {plain(put['is'])}{at}"
 
 
-def _once(assumptions: list[Document]) -> list[Document]:
+def _once(assumptions: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return assumptions without those that say the same."""
     return list({given["formula"]: given for given in assumptions}.values())
 
 
-def _of_numbers(document: Document) -> Iterator[str]:
-    from stemtheory.report import plain
-
+def _of_numbers(document: Mapping[str, Any]) -> Iterator[str]:
     yield "for all real numbers, sizes from 1 on, in units in which L = sigma = 1:"
     for premise in document["premises"]:
         yield f"  {premise['name']}: {plain(premise['formula'])}"
