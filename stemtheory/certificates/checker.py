@@ -90,7 +90,6 @@ def derive(s: dict[str, Any]) -> tuple[list[str], Any, dict[str, Any]]:
             v[f"x{j}"] = part(v[f"x{j}"], "M")
         r = combine((1 - a, r), (1 - a, v[f"D{j}"]), (a, v[f"P{j}"]))  # FedAvg has a = 1
     v |= {f"xbar{j}": part(v[f"x{j}"], "M") for j in range(I + 1)} | {"ebar": part(r, "M")}
-
     line: Any = lambda *names: [(c, n) for c, n in zip((1, -1), names)]  # noqa: B905, E731
     square: Any = lambda c, u, blocks="DM": (c, u, u, blocks)  # noqa: E731
     points = {f"m{j}": (f"xbar{j}", f"B{j}") for j in range(I + 1)}
@@ -127,7 +126,8 @@ def matrix(products: Any, v: Any) -> dict[Any, Fraction]:
     for (block, u), others in pairs.items():
         image = combine(*((w, v[t]) for t, w in others.items()))
         for (i, c), (j, d) in product(v[u].items(), image.items()):
-            T[i, j] += c * d if i[0] == block == j[0] else 0
+            if i[0] == block == j[0]:
+                T[i, j] += c * d
     return T
 
 

@@ -49,6 +49,25 @@ def why_not(data: bytes, **wanted: object) -> str:
     return ""
 
 
+def locate(target: str) -> Path:
+    """Return the file meant: a path, or the name of a certificate that ships.
+
+    Raises
+    ------
+    UsageError
+        If there is neither.
+    """
+    known = shipped()
+    if not Path(target).exists() and target in known:
+        return known[target]
+    if not Path(target).is_file():
+        raise UsageError(
+            f"{target} is no file and no certificate that ships: give a file, all, or one of"
+            f" {', '.join(known)}."
+        )
+    return Path(target)
+
+
 def shipped() -> dict[str, Path]:
     """Return the certificates that come with the package, by name."""
     return {path.stem: path for path in sorted(SHIPPED.glob("*.json"))}

@@ -6,12 +6,15 @@ PR_Convergence_Main_App and Thm: Flexible_FedAvg.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from stemtheory.bounds import Setting, evaluate
-from stemtheory.runtime import UsageError
+from stemtheory.certificates.file import shipped, why_not
+from stemtheory.certificates.statement import LONGEST_ROUND
+from stemtheory.runtime import UsageError, Verdict
 
 ASSUMED = (
     "A1: E|grad f^k(x; xi) - grad f^k(y; xi)|^2 <= L^2 |x - y|^2 at every worker",
@@ -44,6 +47,25 @@ def constants(statement: Mapping[str, Any]) -> dict[str, Fraction]:
         return {"c_D": c_D, "c_S": c_D * s["C_sigma"], "c_Z": c_D * s["C_zeta"]}
     c_S = c_D * (s["lambda"] / work + work * work * s["C_sigma"])
     return {"c_D": c_D, "c_S": c_S, "c_Z": c_D * work * work * s["C_zeta"]}
+
+
+def rows_of_shipped(longest: int = LONGEST_ROUND) -> list[dict[str, Any]]:
+    """Return the certificates that ship with at most so many local steps, each checked anew.
+
+    A row has the name, the statement's sizes, the constants, the verdict, and why the checker
+    refuses it, if it does.
+    """
+    rows = []
+    for name, path in shipped().items():
+        data = path.read_bytes()
+        statement = json.loads(data)["statement"]
+        if statement["I"] <= longest:
+            why = why_not(data)
+            values = {key: float(c) for key, c in constants(statement).items()}
+            sizes = {key: statement[key] for key in ("algorithm", "reading", "I", "K", "b", "m")}
+            row = {"name": name, **sizes, "constants": values, "why": why}
+            rows.append(row | {"verdict": Verdict.UNDECIDED if why else Verdict.PROVED})
+    return rows
 
 
 def beside(statement: Mapping[str, Any]) -> list[dict[str, Any]]:

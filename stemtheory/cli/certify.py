@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stemtheory.cli import console
+from stemtheory.cli import console, display_certificates
 from stemtheory.cli import options as o
 from stemtheory.cli.completion import one_of
 from stemtheory.cli.display import Document
 from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import waiting
 from stemtheory.oracles import USUAL
-from stemtheory.runtime import UsageError, choice, real, whole, write_whole
+from stemtheory.runtime import UsageError, Verdict, choice, real, whole, write_whole
 
 if TYPE_CHECKING:
     from stemtheory.certificates import Statement, Weights
@@ -46,8 +46,10 @@ _ALPHA = "alpha = a I^2 b K; by default a = c eta^2 with the theorem's c"
 Alpha = Annotated[str | None, o.option(None, "--alpha NUM", _ALPHA)]
 _WEIGHTS = "wD,wS,wZ: what counts for how much of the constants of Delta_f, sigma^2 and zeta^2"
 WeightsGiven = Annotated[str | None, o.option(None, "--weights NUMS", _WEIGHTS, "1,1,1")]
-_CHECK = "check a file and do nothing else; what else is given is what it must state"
-Check = Annotated[Path | None, o.option(None, "--check FILE", _CHECK)]
+_CHECK = (
+    "check a file, or all that ship, and do nothing else; what else is given is what it must state"
+)
+Check = Annotated[str | None, o.option(None, "--check FILE", _CHECK)]
 _OUT = "write the certificate: JSON, exact fractions"
 OutFile = Annotated[Path | None, o.option(None, "--out FILE", _OUT)]
 _TEX = "write the statement and its constants for a paper's appendix: LaTeX"
@@ -99,8 +101,8 @@ def certify(
     if out is not None:
         document["files"].append(str(write_whole(out, found.data)))
     if tex is not None:
-        document["files"].append(str(write_whole(tex, in_latex(document))))
-    console.emit(document, json, lambda: show(document))
+        document["files"].append(str(write_whole(tex, display_certificates.in_latex(document))))
+    console.emit(document, json, lambda: display_certificates.show(document))
     return 0
 
 
@@ -199,7 +201,7 @@ def _weights(text: str | None) -> Weights:
 
 
 def _check(
-    path: Path,
+    target: str,
     name: str | None,
     reading: str | None,
     sizes: dict[str, str | None],
@@ -208,8 +210,17 @@ def _check(
     json: bool,
 ) -> int:
     """Run the checker alone, on what it is given and nothing else."""
-    from stemtheory.certificates import read, why_not
+    from stemtheory.certificates import locate, read, rows_of_shipped, why_not
 
+    if target == "all":
+        rows = rows_of_shipped()
+        console.emit(
+            {"certificates": rows},
+            json,
+            lambda: display_certificates.show_checks({"certificates": rows}),
+        )
+        return int(any(row["why"] for row in rows))
+    path = locate(target)
     wanted: dict[str, Any] = o.given(algorithm=name, reading=reading)
     wanted |= {key: whole(key, value) for key, value in o.given(**sizes).items()}
     data = read(path)
@@ -219,9 +230,9 @@ def _check(
         statement = json_text.loads(data)["statement"]
         document["why"] = _of_other_steps(statement, h, alpha)
         document["accepted"] = document["why"] is None
-        document |= told_of(data, statement)
+        document |= told_of(data, statement) if document["accepted"] else {}
     document["reasons"] = {"why": "the file was accepted"} if document["accepted"] else {}
-    console.emit(document, json, lambda: show_check(document))
+    console.emit(document, json, lambda: display_certificates.show_check(document))
     return int(not document["accepted"])
 
 
@@ -240,6 +251,7 @@ def told_of(data: bytes, statement: Document) -> dict[str, Any]:
 
     found = constants(statement)
     return {
+        "verdict": Verdict.PROVED,
         "statement": dict(statement),
         "constants": {name: {"exact": str(c), "value": float(c)} for name, c in found.items()},
         "sum": float(sum(found.values())),
@@ -249,103 +261,3 @@ def told_of(data: bytes, statement: Document) -> dict[str, Any]:
         "sha256": fingerprint(data),
         "bytes": len(data),
     }
-
-
-def show(d: Document) -> None:
-    """Print the theorem, its constants, those proved by hand, and what is taken for granted."""
-    s, line = d["statement"], console.line
-    of = s["algorithm"] if s["reading"] == "none" else f"{s['algorithm']}, {s['reading']}"
-    numbers = ", ".join(f"{n} = {s[n]}" for n in ("I", "K", "b", "m", "eta", "a"))
-    line(f"proved: one round of {of}, {numbers}, in units with L = 1")
-    line("for every d, every K functions and oracles with A1 and A2, and every legal start:")
-    potential = {"stem": "f(xbar) + lambda |ebar|^2", "fedavg": "f(xbar)"}[s["algorithm"]]
-    potential += " + mu X/K" * (s["reading"] == "literal")
-    line(f"  E V_I <= E V_0 - ({_kept(s)}eta/2) sum_j<I E|grad f(xbar_j)|^2")
-    line(f"           + C_sigma sigma^2 + C_zeta zeta^2, where V = {potential}")
-    names = [n for n in ("lambda", "mu", "C_sigma", "C_zeta") if s[n] != "0"]
-    console.table(("constant", "value"), [[n, float(Fraction(s[n]))] for n in names])
-    line(_summed(s))
-    rows = [[n, c["value"], _short(c["exact"])] for n, c in d["constants"].items()]
-    console.table(("constant", "value", "exactly"), rows)
-    if s["algorithm"] == "stem":
-        line(f"with L = Delta_f = sigma^2 = zeta^2 = 1 it is {d['sum']:.6g}/S; at (I b K)^2 rounds")
-    head = ("by hand", "value", "over the certificate's", "")
-    by_hand = [
-        [r["name"], r["value"], r["factor"], f"not met: {', '.join(r['unmet'])}" * bool(r["unmet"])]
-        for r in d["beside"]
-    ]
-    console.table(head, by_hand)
-    for text in d["assumed"]:
-        line(f"assumed: {text}")
-    for text in d["not_machine_checked"]:
-        line(f"not machine-checked: {text}")
-    line(f"certificate: {d['bytes']} bytes, sha256 {d['sha256']}")
-    for path in d["files"]:
-        line(f"written: {path}")
-
-
-def show_check(d: Document) -> None:
-    """Print whether the checker accepts a file, and what it proves."""
-    console.line(f"accepted: {d['file']}" if d["accepted"] else f"refused: {d['why']}")
-    if d["accepted"]:
-        show({**d, "files": []})
-
-
-def in_latex(d: Document) -> str:
-    """Return the statement and its constants as a LaTeX float that needs no package."""
-    s = d["statement"]
-    of = s["algorithm"].upper() if s["algorithm"] == "stem" else "FedAvg"
-    of += "" if s["reading"] == "none" else f", reading {s['reading']}"
-    numbers = ", ".join(f"${n} = {s[n]}$" for n in ("I", "K", "b", "m"))
-    steps = rf"$\eta L = {s['eta']}$, $a = {_tidy(s['a'])}$"
-    rows = [rf"${_LETTERS[n]}$ & {c['value']:.6g} \\" for n, c in d["constants"].items()]
-    rows += [
-        rf"${_LETTERS[n]}$ & {float(Fraction(s[n])):.6g} \\"
-        for n in ("lambda", "mu", "C_sigma", "C_zeta")
-        if s[n] != "0"
-    ]
-    lines = [
-        r"\begin{table}[htbp]",
-        rf"\caption{{Proved by machine and checked in exact fractions: a round of {of}, {numbers},",
-        rf"  {steps}, for all problems with A1 and A2 (units with $L = 1$; sha256 of the",
-        rf"  certificate {d['sha256'][:16]}).}}",
-        rf"\label{{certificate:{d['sha256'][:16]}}}",
-        r"\raggedright",
-        r"$\displaystyle E V_I \le E V_0 - (1-\delta) \frac{\eta}{2} \sum_{j<I}",
-        r"  E\|\nabla f(\bar x_j)\|^2 + C_\sigma \sigma^2 + C_\zeta \zeta^2$",
-        r"\par\medskip",
-        r"\begin{tabular}{lr}",
-        r"\hline",
-        *rows,
-        r"\hline",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-_LETTERS = {name: name for name in ("c_D", "c_S", "c_Z")} | {
-    name: rf"\{name}" for name in ("lambda", "mu")
-}
-_LETTERS |= {"C_sigma": r"C_\sigma", "C_zeta": r"C_\zeta"}
-
-
-def _tidy(text: str) -> str:
-    return text if len(text) <= 24 else f"{float(Fraction(text)):.6g}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 44 else f"{text[:20]}... ({len(text)} characters, in the file)"
-
-
-def _kept(s: Document) -> str:
-    return "" if s["delta"] == "0" else f"(1 - {s['delta']}) "
-
-
-def _summed(s: Document) -> str:
-    if s["algorithm"] == "fedavg":
-        return "over S rounds: mean E|grad f|^2 <= c_D Delta_f/S + c_S sigma^2 + c_Z zeta^2"
-    return (
-        "over S <= (I b K)^2 rounds, B = b I: mean E|grad f|^2 <= (1/S) [c_D Delta_f + c_S sigma^2"
-        " + c_Z zeta^2]"
-    )

@@ -41,6 +41,10 @@ _CERTIFICATE = "attack a round certificate instead: the worst quadratic workers,
 Certificate = Annotated[Path | None, o.option(None, "--certificate FILE", _CERTIFICATE)]
 
 
+# The line that a certificate sums to, for all problems at given numbers.
+CERTIFIED = "M7"
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""
     for command in (verify, explain, hunt, check):
@@ -95,6 +99,8 @@ def verify(
         rows = document["claims"]
         each = [told(c, [row for row in rows if row["id"] == c.id]) for c in known.values()]
         document.setdefault("files", []).append(str(write_whole(tex, claims_latex(each))))
+    if not names:
+        document["certificates"] = _certificates(level)
     show = (
         display_claims.show_synchronisation
         if names == ["synchronisation"]
@@ -102,7 +108,15 @@ def verify(
     )
     console.emit(document, json, lambda: show(document, known))
     survivors = [m for m in document.get("mutants", []) if not m["rejected"]]
-    return int(bool(document["unexpected"] or survivors))
+    refused = [row for row in document.get("certificates", []) if row["why"]]
+    return int(bool(document["unexpected"] or survivors or refused))
+
+
+def _certificates(level: str) -> list[dict[str, Any]]:
+    """Check the certificates that ship again; a quick run leaves out those that take seconds."""
+    from stemtheory.certificates import rows_of_shipped
+
+    return rows_of_shipped(4) if level == "quick" else rows_of_shipped()
 
 
 def _replay(target: str, trust: bool, json: bool) -> int:
@@ -122,6 +136,8 @@ def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
     from stemtheory.report import claims_latex
 
     document, claim = explained(name), one(name)
+    if claim.id == CERTIFIED:
+        document["certificates"] = _certificates("quick")
     if tex is not None:
         document["files"] = [str(write_whole(tex, claims_latex([document])))]
     console.emit(document, json, lambda: display_claims.show_explanation(document, claim))

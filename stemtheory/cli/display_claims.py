@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from stemtheory.claims import Case, Claim
 from stemtheory.cli.console import line, table
 from stemtheory.cli.display import Document
+from stemtheory.cli.display_certificates import show_checks, show_refused
 from stemtheory.report import READINGS, LedgerLine, excess, lines, matrix, plain
 
 READING_TEXT = {
@@ -47,6 +48,8 @@ def show_summary(document: Document) -> None:
         rejected = sum(rejection["rejected"] for rejection in tried)
         line(f"mutants: {rejected} of {len(tried)} rejected")
         _show_versions(document["versions"])
+    if "certificates" in document:
+        show_refused(document["certificates"])
     for path in document.get("files", []):
         line(f"written: {path}")
 
@@ -111,6 +114,12 @@ def show_explanation(document: Document, claim: Claim) -> None:
             f"counterexample {case['name']}: left {case['left']:.6g} > right {case['right']:.6g};"
             f" stemtheory verify --replay {case['name']}"
         )
+    if "certificates" in document:
+        line(
+            "proved by machine, one certificate for one (reading, K, I, b, step, momentum); longer"
+        )
+        line("rounds: stemtheory certify --check all")
+        show_checks(document)
     if document["mutants"]:
         line(f"mutants it must reject: {'; '.join(document['mutants'])}")
     if document["excess"]:

@@ -22,6 +22,7 @@ class Verdict(StrEnum):
         return member
 
     # a statement beside numbers
+    PROVED = "proved", "by a machine, in exact arithmetic, for all problems at given numbers"
     HOLDS = "holds", "true of all that was looked at, beyond rounding and chance"
     VIOLATED = "violated", "false of something that was looked at, beyond rounding and chance"
     VACUOUS = "vacuous", "a bound that holds and is no better than standing still"
@@ -61,7 +62,7 @@ DECIDING = (
     *(Verdict.VIOLATED, Verdict.NOT_ATTAINED, Verdict.SLOWER),
     *(Verdict.UNDECIDED, Verdict.INCONCLUSIVE),
     *(Verdict.NOT_REACHED, Verdict.BEFORE_RECORD, Verdict.NOT_ESTIMABLE),
-    *(Verdict.HOLDS, Verdict.WITHIN_TOLERANCE),
+    *(Verdict.HOLDS, Verdict.PROVED, Verdict.WITHIN_TOLERANCE),
     *(Verdict.CONSISTENT, Verdict.FASTER, Verdict.REACHED),
     *(Verdict.BOUND, Verdict.EXACT, Verdict.UNBOUNDED, Verdict.ESTIMATE),
     *(Verdict.VACUOUS, Verdict.INAPPLICABLE, Verdict.NOT_CHECKABLE),

@@ -40,6 +40,7 @@ PROBE = ("probe", "M3")
 FIGURE = ("figure", "tradeoff_curve", "--quick")
 SWEEP = ("sweep", "tiny.toml", "--store", "s.sqlite")
 RESULTS = ("results", "s.sqlite")
+CERTIFY = ("certify", "stem", "--I", "2", "--K", "2")
 TINY = """
 [settings]
 problem = "cosine"
@@ -187,6 +188,19 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--plot": (RESULTS, ("--plot", "b,mean_grad_sq")),
         "--out": ((*RESULTS, "--plot", "b,mean_grad_sq"), ("--out", "other.svg")),
     },
+    "certify": {
+        "NAME": (CERTIFY, ()),
+        "--reading": (CERTIFY, ("--reading", "average-first")),
+        "--K": (CERTIFY, ("--K", "3")),
+        "--I": (CERTIFY, ("--I", "3")),
+        "--b": (CERTIFY, ("--b", "2")),
+        "--m": (CERTIFY, ("--m", "2")),
+        "--h": (CERTIFY, ("--h", "1/8")),
+        "--alpha": (CERTIFY, ("--alpha", "1/8")),
+        "--weights": (CERTIFY, ("--weights", "1,1,9")),
+        "--out": (CERTIFY, ("--out", "x.json")),
+        "--tex": (CERTIFY, ("--tex", "x.tex")),
+    },
     "advise": {
         "--epsilon": (ADVISE, ("--epsilon", "0.4")),
         "--problem": (ADVISE, ("--problem", "cosine")),
@@ -227,6 +241,7 @@ PLACES = {
     ("constants", "NAME"): (1, "welsch"),
     ("sweep", "NAME"): (1, "other.toml"),
     ("results", "STORE"): (1, "t.sqlite"),
+    ("certify", "NAME"): (1, "fedavg"),
 }
 # Their effect is not in the document.
 ELSEWHERE = {
@@ -237,6 +252,9 @@ ELSEWHERE = {
     "run --engine": "auto is array at this size; another is refused, see REFUSED",
     "verify --trust": "which case files are run (test_casefiles)",
     "hunt --budget": "how long is searched (test_hunt)",
+    "certify --schedule": "theorem is the one there is, and refused beside --h, see REFUSED",
+    "certify --check": "another job, which takes what it expects (test_certify)",
+    "certify --force": "whether what takes minutes is begun (test_certify)",
     "sweep --dask": "who runs the cells, which changes no number (test_executors)",
     "sweep --retry-failed": "what runs where a cell failed (test_sweep)",
 }
@@ -260,6 +278,9 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*LINKED, "--round-cost", "2"), "leave one out"),
     ((*ADVISE, "--bandwidth", "1Mbit"), "--model-size is missing"),
     ((*RUN, "--record-every", "3"), "--record-every"),
+    ((*CERTIFY, "--schedule", "theorem", "--h", "1"), "--schedule"),
+    (("certify", "--check", "empty", "--schedule", "theorem"), "--schedule"),
+    (("certify", "--check", "empty", "--force"), "--force"),
     (("results", "s.sqlite", "--csv"), "--csv and --json"),
     (("results", "s.sqlite", "--out", "x.png"), "--plot"),
     (("list", "bounds", "--csv"), "--csv and --json"),
