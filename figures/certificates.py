@@ -116,7 +116,7 @@ def run(statement: Mapping[str, Any], reading: str, H: float, sigma: float) -> f
         problem, "stem", T=S * I, b=b, I=I, sync=reading, x1=0.0 if sigma else math.sqrt(2 / H),
         schedule="constant", schedule_options={"eta": eta, "a": float(a)},
     )  # fmt: skip
-    return S * found.mean_grad_sq
+    return float(S * found.mean_grad_sq)
 
 
 def draw(data: FigureTable, figure: Canvas) -> None:
@@ -131,7 +131,7 @@ def draw(data: FigureTable, figure: Canvas) -> None:
 def _draw_panel(ax: Axes, data: FigureTable, title: str) -> None:
     panel = Panel(ax, data, "I", "value", log="y", title=title)
     for name, look in SERIES.items():
-        hollow = {"markerfacecolor": "white", "linestyle": "none"}
+        hollow: dict[str, Any] = {"markerfacecolor": "white", "linestyle": "none"}
         own, tuned = data.where(series=name), data.where(series=name + TUNED)
         panel.line(own, color=look["color"], linestyle="-", linewidth=1)
         panel.marks(own, **look, label=name, **(hollow if name == "Theorem R" else {}))
