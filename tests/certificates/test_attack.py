@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stemtheory.certificates import attacked, find, stated
+from stemtheory.certificates import attacked, find, shipped, stated
 from stemtheory.certificates.attack import claimed, partitions, search, worst
 from stemtheory.certificates.quadratics import Classes, forms
 from stemtheory.cli.app import main
@@ -128,3 +128,11 @@ def test_the_command_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFi
     assert {"workers", "H", "l", "o", "s", "r", "x0", "d0"} == set(document["instance"][0])
     assert main(["hunt"]) == 2
     assert "--certificate FILE" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shipped())
+def test_no_instance_refutes_what_ships(name: str) -> None:
+    """The first 30 sets of workers of the seeded search, on every certificate that ships."""
+    found, _, _ = search(claimed(shipped()[name].read_bytes()), seconds=1e3, runs=30)
+    assert 0.25 < found.ratio <= 1
