@@ -1,5 +1,6 @@
 """Proofs by machine of one round's inequality, checked in exact fractions."""
 
+from stemtheory.certificates.attacking import Worst, attack
 from stemtheory.certificates.file import fingerprint, in_file, locate, read, shipped, why_not
 from stemtheory.certificates.finding import Found, find, refuse_the_large, size
 from stemtheory.certificates.meaning import ASSUMED, GLUE, JUMP, beside, constants, rows_of_shipped

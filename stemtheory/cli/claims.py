@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,11 @@ _NAMES = (
 )
 Names = Annotated[list[str] | None, o.argument("[CLAIM|SECTION|GLOB]...", _NAMES, claim_names)]
 ClaimName = Annotated[str, o.argument("CLAIM", "see: stemtheory list claims", claim_names)]
+HuntedName = Annotated[
+    str | None, o.argument("[CLAIM]", "see: stemtheory list claims", claim_names)
+]
+_CERTIFICATE = "attack a round certificate: a file, or the name of one that ships"
+Certificate = Annotated[str | None, o.option(None, "--certificate FILE", _CERTIFICATE)]
 _MUTANTS = "also show that every wrong version is rejected"
 Mutants = Annotated[bool, o.option(None, "--mutants", _MUTANTS)]
 _REPLAY = "run a case file again: a file, a folder, the name of one that is shipped, or all"
@@ -142,18 +148,29 @@ def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
 
 
 def hunt(
-    name: ClaimName,
+    context: typer.Context,
+    name: HuntedName = None,
+    certificate: Certificate = None,
     sync: Reading = None,
     budget: Budget = "60",
     seed: o.Seed = "0",
     out: o.OutFolder = Path("out"),
     json: o.Json = False,
 ) -> int:
-    """Search for a counterexample, shrink it and write its case file; else the tightest ratio."""
+    """Search for a counterexample, shrink it and write its case file; else the tightest ratio.
+
+    With --certificate: the worst legal instance of a certified round, by exact second moments.
+    """
     from stemtheory.claims import hunt as hunted
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
 
+    if certificate is not None:
+        useful = ("certificate", "seed", "json")
+        o.refuse_beside(context, useful, "--certificate is searched by a way of its own")
+        return _attack(certificate, whole("seed", seed, 0), json)
+    if name is None:
+        raise UsageError("no claim was named: give one (stemtheory list claims), or --certificate.")
     with waiting() as told:
         document = hunted(
             name,
@@ -166,6 +183,22 @@ def hunt(
     console.emit(document, json, lambda: display_claims.show_hunt(document))
     wanted = one(name).expectation(document["reading"], document["where"] or "all")
     return int(document["violated"] and wanted != Verdict.VIOLATED)
+
+
+def _attack(target: str, seed: int, json: bool) -> int:
+    from stemtheory.certificates import attack, locate, read, why_not
+    from stemtheory.cli import display_certificates
+
+    path = locate(target)
+    data = read(path)
+    if why := why_not(data):
+        raise UsageError(
+            f"{target} is no certificate ({why}): give one that certify --check takes."
+        )
+    found = attack(json_text.loads(data), seed)
+    document = {"certificate": target, "violated": found.ratio > 1, **found._asdict()}
+    console.emit(document, json, lambda: display_certificates.show_attack(document))
+    return int(document["violated"])
 
 
 def check(

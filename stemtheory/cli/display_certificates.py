@@ -124,3 +124,13 @@ def show_refused(rows: list[dict[str, object]]) -> None:
     console.line(f"{accepted} of {len(rows)} certificates that ship are accepted by the checker")
     for row in refused:
         console.line(f"REFUSED {row['name']}: {row['why']}")
+
+
+def show_attack(d: Document) -> None:
+    """Print the worst legal instance that was found of a certified round."""
+    said = "REFUTED" if d["violated"] else "not refuted"
+    console.line(f"{d['certificate']}: {said}; left over right is {d['ratio']:.4g} at the worst of")
+    console.line(f"{d['evaluations']} pairs of slopes, each with its worst start, by exact moments")
+    console.table(
+        ("worker", *(str(k + 1) for k in range(len(d["H"])))), [["H", *d["H"]], ["l", *d["l"]]]
+    )

@@ -58,7 +58,7 @@ BASES = CHEAP | DEAR
 WORDS = {
     *("--noise", "--heterogeneity", "--set", "--schedule", "--sync", "--backend", "--engine"),
     *("--dtype", "--plot", "--out", "--format", "--store", "--replay", "--problem"),
-    *("--dask", "--where", "--export", "--tex", "--reading", "--check"),
+    *("--dask", "--where", "--export", "--tex", "--reading", "--check", "--certificate"),
 }
 SETTINGS = {"problem": '"cosine"', "T": "8", "K": "2", "dim": "2", "replicates": "2"}
 

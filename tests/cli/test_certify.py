@@ -163,3 +163,18 @@ def test_the_theorem_shows_what_is_proved_of_it(capsys: pytest.CaptureFixture[st
     assert main(["explain", "M7"]) == 0
     assert "32 of 32 certificates that ship are accepted" in capsys.readouterr().out
     assert "certificates" not in document(capsys, "explain", "M3")
+
+
+def test_a_certificate_is_hunted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(capsys, "hunt", "--certificate", str(file))
+    assert found["violated"] is False
+    assert 0.9 < found["ratio"] <= 1
+    assert main(["hunt", "--certificate", str(file)]) == 0
+    assert "not refuted; left over right is 0.9" in " ".join(capsys.readouterr().out.split())
+    assert main(["hunt"]) == 2
+    assert "no claim was named" in capsys.readouterr().err
+    assert main(["hunt", "M1", "--certificate", str(file)]) == 2
+    assert "is searched by a way of its own" in capsys.readouterr().err
+    file.write_bytes(file.read_bytes()[:-9])
+    assert main(["hunt", "--certificate", str(file)]) == 2
+    assert "is no certificate" in capsys.readouterr().err

@@ -142,6 +142,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--sync": (HUNT, ("--sync", "literal")),
         "--seed": (HUNT, ("--seed", "1")),
         "--out": (HUNT, ("--out", "other")),
+        "--certificate": (("hunt", "--certificate", "literal-I2-K2-b1-printed"), ()),
     },
     "check": {
         "NAME": (CHECK, ()),
@@ -232,6 +233,7 @@ PLACES = {
     ("verify", "--replay"): (2, "M2-literal"),
     ("explain", "NAME"): (1, "M2"),
     ("hunt", "NAME"): (1, "M2"),
+    ("hunt", "--certificate"): (2, "literal-I2-K2-b1-tuned"),
     ("check", "NAME"): (1, "welsch"),
     ("probe", "NAME"): (1, "M2"),
     ("constants", "NAME"): (1, "welsch"),
@@ -263,6 +265,9 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     )),
     ((*REPLAY, "F1"), "a name"),
     ((*VERIFY, "--trust"), "--trust"),
+    *((("hunt", "--certificate", "empty", *more), more[0]) for more in (
+        ("--sync", "literal"), ("--budget", "1"), ("--out", "x"),
+    )),
     *(((*ADVISE, *more), more[0]) for more in (
         ("--dim", "3"), ("--x1", "2"), ("--x1", "1"), ("--seed", "0"), ("--seed", "x"),
         ("--replicates", "2"), ("--noise", "additive"), ("--heterogeneity", "tilt"),
