@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from stemtheory.certificates.statement import Statement
-from stemtheory.certificates.vectors import Pair, Round
+from stemtheory.certificates.vectors import NamePair, Round
 
 Linear = Mapping[str, Fraction | int]  # a combination of the round's vectors, by name
-Form = dict[Pair, Fraction]  # inner products of the round's vectors, with weights
+Form = dict[NamePair, Fraction]  # inner products of the round's vectors, with weights
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 

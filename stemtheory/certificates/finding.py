@@ -17,7 +17,7 @@ LONGEST_AT_ONCE = 12  # local steps; above it the size and the time are said fir
 SECONDS, POWER = 40.0, 5  # on two cores at that length, and how it grows
 
 
-class Found(NamedTuple):
+class Certified(NamedTuple):
     """A certificate, the bytes of its file, and the margin with which it was found."""
 
     certificate: dict[str, Any]
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 def find(
     s: Statement, weights: Weights | None = None, told: Callable[[str], None] | None = None
-) -> Found:
+) -> Certified:
     """Return a certificate that the checker has accepted.
 
     Raises
@@ -46,7 +46,7 @@ def find(
         found = certificate(r, solution)
         data = in_file(found)
         if not (why := why_not(data)):
-            return Found(found, data, eps)
+            return Certified(found, data, eps)
         tried.append(f"{eps:g} ({why})")
     raise UsageError(
         f"no certificate was found at eta = {s.eta}, a = {s.a}, in units of eta and sqrt(bK), with"

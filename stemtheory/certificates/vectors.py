@@ -18,7 +18,7 @@ from stemtheory.certificates.statement import Statement
 from stemtheory.runtime import Floats
 
 Part = Mapping[str, Fraction]
-Pair = tuple[str, str]
+NamePair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Round(NamedTuple):
     statement: Statement
     basis: tuple[str, ...]
     vectors: Mapping[str, Vector]
-    points: Mapping[str, Pair]
+    points: Mapping[str, NamePair]
 
 
 def unroll(s: Statement) -> Round:

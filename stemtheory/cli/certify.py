@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stemtheory.cli import console, display_certificates
+from stemtheory.cli import console
 from stemtheory.cli import options as o
 from stemtheory.cli.completion import one_of
 from stemtheory.cli.display import Document
@@ -85,6 +85,7 @@ def certify(
     The constants that result are the best that this kind of proof gives, at the steps given.
     """
     from stemtheory.certificates import find, refuse_the_large
+    from stemtheory.report import certificate_latex
 
     given = {"K": K, "I": I, "b": b, "m": m}
     if check is not None:
@@ -101,8 +102,8 @@ def certify(
     if out is not None:
         document["files"].append(str(write_whole(out, found.data)))
     if tex is not None:
-        document["files"].append(str(write_whole(tex, display_certificates.in_latex(document))))
-    console.emit(document, json, lambda: display_certificates.show(document))
+        document["files"].append(str(write_whole(tex, certificate_latex(document))))
+    console.emit(document, json, lambda: show(document))
     return 0
 
 
@@ -217,7 +218,7 @@ def _check(
         console.emit(
             {"certificates": rows},
             json,
-            lambda: display_certificates.show_checks({"certificates": rows}),
+            lambda: show_checks({"certificates": rows}),
         )
         return int(any(row["why"] for row in rows))
     path = locate(target)
@@ -232,7 +233,7 @@ def _check(
         document["accepted"] = document["why"] is None
         document |= told_of(data, statement) if document["accepted"] else {}
     document["reasons"] = {"why": "the file was accepted"} if document["accepted"] else {}
-    console.emit(document, json, lambda: display_certificates.show_check(document))
+    console.emit(document, json, lambda: show_check(document))
     return int(not document["accepted"])
 
 
@@ -261,3 +262,89 @@ def told_of(data: bytes, statement: Document) -> dict[str, Any]:
         "sha256": fingerprint(data),
         "bytes": len(data),
     }
+
+
+def show(d: Document) -> None:
+    """Print the theorem, its constants, those proved by hand, and what is taken for granted."""
+    s, line = d["statement"], console.line
+    of = s["algorithm"] if s["reading"] == "none" else f"{s['algorithm']}, {s['reading']}"
+    numbers = ", ".join(f"{n} = {s[n]}" for n in ("I", "K", "b", "m", "eta", "a"))
+    line(f"proved: one round of {of}, {numbers}, in units with L = 1")
+    line("for every d, every K functions and oracles with A1 and A2, and every legal start:")
+    potential = {"stem": "f(xbar) + lambda |ebar|^2", "fedavg": "f(xbar)"}[s["algorithm"]]
+    potential += " + mu X/K" * (s["reading"] == "literal")
+    line(f"  E V_I <= E V_0 - ({_kept(s)}eta/2) sum_j<I E|grad f(xbar_j)|^2")
+    line(f"           + C_sigma sigma^2 + C_zeta zeta^2, where V = {potential}")
+    names = [n for n in ("lambda", "mu", "C_sigma", "C_zeta") if s[n] != "0"]
+    console.table(("constant", "value"), [[n, float(Fraction(s[n]))] for n in names])
+    line(_summed(s))
+    rows = [[n, c["value"], _short(c["exact"])] for n, c in d["constants"].items()]
+    console.table(("constant", "value", "exactly"), rows)
+    if s["algorithm"] == "stem":
+        line(f"S times the bound where L = Delta_f = sigma^2 = zeta^2 = 1: {d['sum']:.6g}")
+    head = ("bound", "value", "over the certificate's", "")
+    by_hand = [
+        [r["name"], r["value"], r["factor"], f"not met: {', '.join(r['unmet'])}" * bool(r["unmet"])]
+        for r in d["beside"]
+    ]
+    console.table(head, by_hand)
+    for text in d["assumed"]:
+        line(f"assumed: {text}")
+    for text in d["not_machine_checked"]:
+        line(f"not machine-checked: {text}")
+    line(f"certificate: {d['bytes']} bytes, sha256 {d['sha256']}")
+    for path in d["files"]:
+        line(f"written: {path}")
+
+
+def show_check(d: Document) -> None:
+    """Print whether the checker accepts a file, and what it proves."""
+    console.line(f"accepted: {d['file']}" if d["accepted"] else f"refused: {d['why']}")
+    if d["accepted"]:
+        show({**d, "files": []})
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 44 else f"{text[:20]}... ({len(text)} characters, in the file)"
+
+
+def _kept(s: Document) -> str:
+    return "" if s["delta"] == "0" else f"(1 - {s['delta']}) "
+
+
+def _summed(s: Document) -> str:
+    if s["algorithm"] == "fedavg":
+        return "over S rounds: mean E|grad f|^2 <= c_D Delta_f/S + c_S sigma^2 + c_Z zeta^2"
+    return (
+        "over S <= (I b K)^2 rounds, B = b I: mean E|grad f|^2 <= (1/S) [c_D Delta_f + c_S sigma^2"
+        " + c_Z zeta^2]"
+    )
+
+
+def show_checks(d: Document) -> None:
+    """Print which of the certificates that ship the checker accepts."""
+    rows = [
+        [row["name"], row["verdict"], *(row["constants"][n] for n in ("c_D", "c_S", "c_Z"))]
+        for row in d["certificates"]
+    ]
+    console.table(("certificate", "", "c_D", "c_S", "c_Z"), rows)
+    show_refused(d["certificates"])
+
+
+def show_refused(rows: list[dict[str, object]]) -> None:
+    """Print how many of the certificates that ship are accepted, and why others are not."""
+    refused = [row for row in rows if row["why"]]
+    accepted = len(rows) - len(refused)
+    console.line(f"{accepted} of {len(rows)} certificates that ship are accepted by the checker")
+    for row in refused:
+        console.line(f"REFUSED {row['name']}: {row['why']}")
+
+
+def show_attack(d: Document) -> None:
+    """Print the worst legal instance that was found of a certified round."""
+    said = "REFUTED" if d["violated"] else "not refuted"
+    console.line(f"{d['certificate']}: {said}; left over right is {d['ratio']:.4g} at the worst of")
+    console.line(f"{d['evaluations']} pairs of slopes, each with its worst start, by exact moments")
+    console.table(
+        ("worker", *(str(k + 1) for k in range(len(d["H"])))), [["H", *d["H"]], ["l", *d["l"]]]
+    )

@@ -187,7 +187,7 @@ def hunt(
 
 def _attack(target: str, seed: int, json: bool) -> int:
     from stemtheory.certificates import attack, locate, read, why_not
-    from stemtheory.cli import display_certificates
+    from stemtheory.cli.certify import show_attack
 
     path = locate(target)
     data = read(path)
@@ -197,7 +197,7 @@ def _attack(target: str, seed: int, json: bool) -> int:
         )
     found = attack(json_text.loads(data), seed)
     document = {"certificate": target, "violated": found.ratio > 1, **found._asdict()}
-    console.emit(document, json, lambda: display_certificates.show_attack(document))
+    console.emit(document, json, lambda: show_attack(document))
     return int(document["violated"])
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from stemtheory.certificates import Found, find, stated, why_not
+from stemtheory.certificates import Certified, find, stated, why_not
 from tests.helpers.sources import PACKAGE
 
 CHECKER = PACKAGE / "certificates" / "checker.py"
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def found() -> Certified:
     return find(stated("stem", "literal", I=4, K=4, b=1))
 
 
@@ -48,7 +48,7 @@ def run_alone(path: Path, *wanted: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_a_certificate_is_accepted_by_the_checker_alone(found: Found, tmp_path: Path) -> None:
+def test_a_certificate_is_accepted_by_the_checker_alone(found: Certified, tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_bytes(found.data)
     code, said = run_alone(path, "K=4", "I=4", "b=1", "eta=1/64", "reading=literal")
@@ -63,7 +63,7 @@ def test_a_certificate_is_accepted_by_the_checker_alone(found: Found, tmp_path: 
     assert len(said.splitlines()) == 1
 
 
-def test_the_file_has_the_fields_of_the_format_in_their_order(found: Found) -> None:
+def test_the_file_has_the_fields_of_the_format_in_their_order(found: Certified) -> None:
     def no_float(text: str) -> None:
         raise AssertionError(text)
 

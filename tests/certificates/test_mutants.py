@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stemtheory.certificates import Found, find, stated, why_not
+from stemtheory.certificates import Certified, find, stated, why_not
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
@@ -23,7 +23,7 @@ CASES = {
 
 
 @pytest.fixture(scope="module", params=CASES)
-def found(request: pytest.FixtureRequest) -> Found:
+def found(request: pytest.FixtureRequest) -> Certified:
     return find(stated(*CASES[request.param], I=3, K=3, b=2))
 
 
@@ -180,12 +180,12 @@ ALL = [*of_multipliers(), *of_gram(), *of_statement(), *of_file()]
 
 
 @pytest.mark.parametrize(("name", "change"), ALL, ids=[name for name, _ in ALL])
-def test_a_mutant_is_refused(found: Found, name: str, change: Change) -> None:
+def test_a_mutant_is_refused(found: Certified, name: str, change: Change) -> None:
     assert why_not(found.data) == ""
     assert refused(with_(change)(found.certificate)), name
 
 
-def test_what_only_stem_has_is_refused_when_it_is_wrong(found: Found) -> None:
+def test_what_only_stem_has_is_refused_when_it_is_wrong(found: Certified) -> None:
     s = found.certificate["statement"]
     if s["algorithm"] == "fedavg":
         for name, text in (("a", "1/2"), ("lambda", "1"), ("mu", "1")):
@@ -228,7 +228,7 @@ def test_what_only_stem_has_is_refused_when_it_is_wrong(found: Found) -> None:
     ],
 )  # fmt: skip
 def test_a_file_that_is_none_is_refused_in_one_line(
-    found: Found, change: Callable[[str], str]
+    found: Certified, change: Callable[[str], str]
 ) -> None:
     why = why_not(change(found.data.decode()).encode())
     assert why != ""
@@ -240,7 +240,7 @@ def test_bytes_that_are_no_text_or_too_many_are_refused() -> None:
     assert "32 MB" in why_not(b" " * ((32 << 20) + 1))
 
 
-def test_a_file_for_other_parameters_names_the_field(found: Found) -> None:
+def test_a_file_for_other_parameters_names_the_field(found: Certified) -> None:
     s = found.certificate["statement"]
     assert why_not(found.data, **s) == ""
     assert why_not(found.data, K="3", eta=s["eta"]) == ""
@@ -250,7 +250,7 @@ def test_a_file_for_other_parameters_names_the_field(found: Found) -> None:
     assert why_not(found.data, K="x") != ""
 
 
-def test_a_larger_constant_is_allowed(found: Found) -> None:
+def test_a_larger_constant_is_allowed(found: Certified) -> None:
     def more(d: Document) -> None:
         d["statement"]["C_sigma"] = times(d["statement"]["C_sigma"], "2")
 
