@@ -192,7 +192,8 @@ def _attack(target: str, budget: str, seed: str, json: bool) -> int:
 
     seconds, own = real("budget", budget, positive=True), whole("seed", seed, 0)
     with waiting() as told:
-        document = attacked(locate(target), seconds=seconds, seed=own, told=told)
+        found = attacked(locate(target), seconds=seconds, seed=own, told=told)
+    document = {**found, "certificate": target}
     console.emit(document, json, lambda: display_claims.show_attack(document))
     return int(document["refuted"])
 
