@@ -37,8 +37,8 @@ _READING = "reading to search; the claim's first by default"
 Reading = Annotated[str | None, o.option(None, "--sync NAME", _READING)]
 Budget = Annotated[str, o.option(None, "--budget SECONDS", "time to search for", True)]
 Hunted = Annotated[str | None, o.argument("CLAIM", "see: stemtheory list claims", claim_names)]
-_CERTIFICATE = "attack a round certificate instead: the worst quadratic workers, left over right"
-Certificate = Annotated[Path | None, o.option(None, "--certificate FILE", _CERTIFICATE)]
+_CERTIFICATE = "attack a round certificate instead: a file, or the name of one that ships"
+Certificate = Annotated[str | None, o.option(None, "--certificate FILE", _CERTIFICATE)]
 
 
 # The line that a certificate sums to, for all problems at given numbers.
@@ -156,7 +156,10 @@ def hunt(
     out: o.OutFolder = Path("out"),
     json: o.Json = False,
 ) -> int:
-    """Search for a counterexample, shrink it and write its case file; else the tightest ratio."""
+    """Search for a counterexample, shrink it and write its case file; else the tightest ratio.
+
+    With --certificate: the worst legal instance of a certified round, by exact second moments.
+    """
     from stemtheory.claims import hunt as hunted
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
@@ -183,13 +186,14 @@ def hunt(
     return int(document["violated"] and wanted != Verdict.VIOLATED)
 
 
-def _attack(file: Path, budget: str, seed: str, json: bool) -> int:
-    from stemtheory.certificates import attacked
+def _attack(target: str, budget: str, seed: str, json: bool) -> int:
+    from stemtheory.certificates import attacked, locate
     from stemtheory.cli import display_claims
 
     seconds, own = real("budget", budget, positive=True), whole("seed", seed, 0)
     with waiting() as told:
-        document = attacked(file, seconds=seconds, seed=own, told=told)
+        found = attacked(locate(target), seconds=seconds, seed=own, told=told)
+    document = {**found, "certificate": target}
     console.emit(document, json, lambda: display_claims.show_attack(document))
     return int(document["refuted"])
 

@@ -9,6 +9,6 @@ from stemtheory.report.formula import plain
 from stemtheory.report.ledger_rows import PRINTED, READINGS, LedgerLine, excess, lines, matrix
 from stemtheory.report.panels import Panel, drawable
 from stemtheory.report.plots import draw_cells, draw_costs, draw_probe
-from stemtheory.report.proof_text import proof_lines
+from stemtheory.report.proof_text import certificate_latex, proof_lines
 from stemtheory.report.tables import Column, Table, Value, large
 from stemtheory.report.trace_files import targets

@@ -163,3 +163,16 @@ def test_the_theorem_shows_what_is_proved_of_it(capsys: pytest.CaptureFixture[st
     assert main(["explain", "M7"]) == 0
     assert "32 of 32 certificates that ship are accepted" in capsys.readouterr().out
     assert "certificates" not in document(capsys, "explain", "M3")
+
+
+def test_a_certificate_that_ships_is_hunted_by_its_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    argv = ["hunt", "--budget", "0.2", "--certificate"]
+    found = document(capsys, *argv, "literal-I2-K2-b1-printed")
+    assert found["refuted"] is False
+    assert 0.9 < found["ratio"] <= 1
+    assert main([*argv, "nosuch"]) == 2
+    assert "no certificate that ships" in capsys.readouterr().err
+    assert main(["hunt", "M1", *argv[1:], "literal-I2-K2-b1-printed"]) == 2
+    assert "attacks that file alone" in capsys.readouterr().err
