@@ -1,7 +1,6 @@
 """What people look at: figures, pages, tables."""
 
 from stemtheory.report import palette
-from stemtheory.report.certificate_table import certificate_latex
 from stemtheory.report.claim_latex import claims_latex
 from stemtheory.report.drawing import Figure, Progress, draw_figures, writable_folder
 from stemtheory.report.figure_table import FigureTable, Quantity

@@ -9,8 +9,6 @@
 
 ``given`` says what the past is: F_t for ``t``, F_{t-1} for ``t - 1``; the round is that of F_u. The
 sides are in excess form; of an identity the left side is the error and the right its float budget.
-
-Paper: the labels of the claims.
 """
 
 from stemtheory.claims.stating.means import averaged as averaged
