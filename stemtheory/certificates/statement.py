@@ -119,6 +119,6 @@ def _refuse_sizes(**sizes: int) -> None:
         most = LONGEST_ROUND if name == "I" else LARGEST_COUNT
         if not 1 <= size <= most:
             raise UsageError(
-                f"{name} is {size:.10g}, but a certificate takes a whole number from 1 to {most}: give"
-                " one of them."
+                f"{name} is {size:.10g}, but a certificate takes a whole number from 1 to {most}:"
+                " give one of them."
             )
