@@ -16,6 +16,7 @@ from stemtheory.certificates.file import shipped, why_not
 from stemtheory.certificates.statement import LONGEST_ROUND
 from stemtheory.runtime import UsageError, Verdict
 
+CLAIM = "M7"  # the claim that round certificates are about
 ASSUMED = (
     "A1: E|grad f^k(x; xi) - grad f^k(y; xi)|^2 <= L^2 |x - y|^2 at every worker",
     "A2: samples unbiased, independent over workers and draws, of variance at most sigma^2",

@@ -41,10 +41,6 @@ _CERTIFICATE = "attack a round certificate instead: a file, or the name of one t
 Certificate = Annotated[str | None, o.option(None, "--certificate FILE", _CERTIFICATE)]
 
 
-# The line that a certificate sums to, for all problems at given numbers.
-CERTIFIED = "M7"
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""
     for command in (verify, explain, hunt, check):
@@ -130,14 +126,14 @@ def _replay(target: str, trust: bool, json: bool) -> int:
 
 def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
     """A claim's statement, formula, premises, verdicts, counterexamples and repair."""
-    from stemtheory.certificates import provable
+    from stemtheory.certificates import CLAIM, provable
     from stemtheory.claims import explain as explained
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
     from stemtheory.report import claims_latex
 
     document, claim = explained(name), one(name)
-    if claim.id == CERTIFIED:
+    if claim.id == CLAIM:
         document["certificates"] = _certificates("quick")
     document["proved"] = provable().get(claim.id, "")
     if tex is not None:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stemtheory.certificates import CLAIM, shipped
 from stemtheory.claims import Claim, Outcome, counterexamples, premises, versions_of
 from stemtheory.report.formula import mathml, plain
 from stemtheory.report.ledger_plot import plot
@@ -80,6 +81,7 @@ def card(claim: Claim, found: Sequence[LedgerLine], outcome: Outcome) -> dict[st
         ],
         "mutants": mutants or declared,
         "excess": _mathml(claim.excess),
+        "certificates": sorted(shipped()) if claim.id == CLAIM else [],
         "versions": outcome.versions or versions_of(claim),
         "plot": plot(claim, outcome.points),
     }
