@@ -104,7 +104,7 @@ $(STAMPS)/test: pyproject.toml | $(PY)
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data
 
 $(STAMPS)/dev: pyproject.toml | $(PY)
-	$(PIP) install --editable '.[fast,data,prove,dev]'
+	$(PIP) install --editable '.[fast,data,certify,prove,dev]'
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data $(STAMPS)/test
 
 $(STAMPS)/docs: pyproject.toml | $(PY)
@@ -112,5 +112,5 @@ $(STAMPS)/docs: pyproject.toml | $(PY)
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data
 
 $(STAMPS)/ptx: pyproject.toml | $(PY)
-	$(PIP) install --editable '.[ptx,data,test]'
+	$(PIP) install --editable '.[ptx,data,certify,prove,test]'
 	@mkdir -p $(STAMPS) && touch $@ $(STAMPS)/run-fast,data $(STAMPS)/test

@@ -53,7 +53,7 @@ def test_a_float_tells_formula_verdicts_sides_and_parameters(m3: str) -> None:
     for piece in (
         r"\caption{M3 (Lemma A.6, Gradient Error Contraction): The mean error of the direction",
         r"\label{claim:M3}",
-        r"\frac{8(1-a_{t+1})^2 L^2}{bK^2}",
+        r"\frac{8 (1 - a_{t+1})^2 L^2 (I - 1) \eta_t^2}{b K^2 I}",
         r"noise\_smoothness",
     ):
         assert piece in m3
