@@ -95,9 +95,10 @@ def certify(
     The constants that result are the best that this kind of proof gives, at the steps given.
     """
     from stemtheory.certificates import find, provable, refuse_the_large
+    from stemtheory.claims import claims
     from stemtheory.report import certificate_latex
 
-    if name in provable():
+    if name in provable() or name in claims():
         o.refuse_beside(
             context, ("name", "json"), "a claim is proved for all parameters: leave it out"
         )

@@ -86,8 +86,9 @@ def prove(name: str) -> dict[str, Any]:
     """
     claim, known = one(name), provable()
     if claim.id not in known:
+        repair = f" ({claim.repair.rstrip('.')})" if claim.repair else ""
         raise UsageError(
-            f"{claim.id} has no proof for all parameters; {', '.join(known)} have one."
+            f"{claim.id} has no proof for all parameters{repair}: take one of {', '.join(known)}."
         )
     method = _method(claim.id)
     for package in NEEDS[method]:
