@@ -61,7 +61,7 @@ def solve(r: Round, weights: Weights | None = None, eps: float = 1e-7) -> Soluti
     s, w = r.statement, weights or Weights()
     units, layout = _units(s, r.basis, w), _layout(r)
     known = rows(r)
-    sides = [row.sigma * _sigma(s, w) + row.zeta * _zeta(s, w) for row in known]
+    sides = [row.sigma * _weighed(s, w.S) + row.zeta * _weighed(s, w.Z) for row in known]
     right = np.array([*sides, _lam(s, w), 0.0])
     A = _scaled([*known, error_growth(s), drift_growth(s), descent(s)], r, units, layout)
     size = np.abs(A).max(axis=1)
@@ -80,12 +80,9 @@ def solve(r: Round, weights: Weights | None = None, eps: float = 1e-7) -> Soluti
     return Solution(multipliers, float(y[-2]), float(y[-1]), slack, float(y @ right))
 
 
-def _sigma(s: Statement, w: Weights) -> float:
-    return w.S * float(s.work) ** 2 if s.stem else w.S
-
-
-def _zeta(s: Statement, w: Weights) -> float:
-    return w.Z * float(s.work) ** 2 if s.stem else w.Z
+def _weighed(s: Statement, weight: float) -> float:
+    """Return what a constant of sigma^2 or zeta^2 costs: it is summed over (I b K)^2 rounds."""
+    return weight * float(s.work) ** 2 if s.stem else weight
 
 
 def _lam(s: Statement, w: Weights) -> float:
@@ -94,7 +91,7 @@ def _lam(s: Statement, w: Weights) -> float:
 
 def _units(s: Statement, basis: tuple[str, ...], w: Weights) -> dict[str, Floats]:
     """Return the unit of each basis vector by block: without them entries span twelve decades."""
-    eta, root = float(s.eta), math.sqrt(_sigma(s, w))
+    eta, root = float(s.eta), math.sqrt(_weighed(s, w.S))
     by_letter = {"e": 1.0, "g": 1.0, "X": eta, "U": eta, "H": eta, "D": eta, "P": root}
     found = {}
     for block, draws in (("M", s.b * s.K), ("D", s.b)):

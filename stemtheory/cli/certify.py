@@ -94,11 +94,11 @@ def certify(
 
     The constants that result are the best that this kind of proof gives, at the steps given.
     """
-    from stemtheory.certificates import find, provable, refuse_the_large
+    from stemtheory.certificates import find, refuse_the_large
     from stemtheory.claims import claims
     from stemtheory.report import certificate_latex
 
-    if name in provable() or name in claims():
+    if name in claims():
         o.refuse_beside(
             context, ("name", "json"), "a claim is proved for all parameters: leave it out"
         )
@@ -300,9 +300,7 @@ def told_of(data: bytes, statement: Document) -> dict[str, Any]:
 def show(d: Document) -> None:
     """Print the theorem, its constants, those proved by hand, and what is taken for granted."""
     s, line = d["statement"], console.line
-    of = s["algorithm"] if s["reading"] == "none" else f"{s['algorithm']}, {s['reading']}"
-    numbers = ", ".join(f"{n} = {s[n]}" for n in ("I", "K", "b", "m", "eta", "a"))
-    line(f"proved: one round of {of}, {numbers}, in units with L = 1")
+    line(f"proved: one round of {round_of(s)}, in units with L = 1")
     line("for every d, every K functions and oracles with A1 and A2, and every legal start:")
     potential = {"stem": "f(xbar) + lambda |ebar|^2", "fedavg": "f(xbar)"}[s["algorithm"]]
     potential += " + mu X/K" * (s["reading"] == "literal")
@@ -328,6 +326,12 @@ def show(d: Document) -> None:
     line(f"certificate: {d['bytes']} bytes, sha256 {d['sha256']}")
     for path in d["files"]:
         line(f"written: {path}")
+
+
+def round_of(s: Document) -> str:
+    """Return whose round a statement is about, and at which numbers."""
+    of = s["algorithm"] if s["reading"] == "none" else f"{s['algorithm']}, {s['reading']}"
+    return f"{of}, " + ", ".join(f"{n} = {s[n]}" for n in ("I", "K", "b", "m", "eta", "a"))
 
 
 def show_check(d: Document) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stemtheory.claims import Case, Claim
-from stemtheory.cli.certify import show_checks, show_refused
+from stemtheory.cli.certify import round_of, show_checks, show_refused
 from stemtheory.cli.console import line, table
 from stemtheory.cli.display import Document
 from stemtheory.report import READINGS, LedgerLine, excess, lines, matrix, plain
@@ -163,10 +163,8 @@ def show_hunt(document: Document) -> None:
 
 def show_attack(document: Document) -> None:
     """Print how near to its bound the worst instance comes that was found for a certificate."""
-    s, ratio = document["statement"], document["ratio"]
-    of = s["algorithm"] if s["reading"] == "none" else f"{s['algorithm']}, {s['reading']}"
-    numbers = ", ".join(f"{name} = {s[name]}" for name in ("I", "K", "b", "m", "eta", "a"))
-    line(f"{document['certificate']}: {of}, {numbers}")
+    ratio = document["ratio"]
+    line(f"{document['certificate']}: {round_of(document['statement'])}")
     line(f"the checker refuses it: {document['why']}" if document["why"] else "proved by its file")
     verdict = "REFUTED" if document["refuted"] else "not refuted"
     verdict += (

@@ -20,8 +20,6 @@ from stemtheory.claims.evidence.path import Path
 from stemtheory.runtime import Floats
 from stemtheory.simulator import gaussian_draw
 
-ROUNDING = 32 * float(np.finfo(float).eps)
-
 
 def innovation(path: Path) -> Floats:
     """Return local d_{t+1} - grad(fresh) - (1-a) (d_t - grad(stale)), by t: [T + 2, R, K, dim]."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.intervals import Interval, enclose
-from stemtheory.claims.language import Scene, Symbol, Times
+from stemtheory.claims.language import Scene, Symbol, Times, column
 
 PIECES = Interval(np.array([1.0, 4 / 3, 2.0, 4.0]), np.array([4 / 3, 2.0, 4.0, np.inf]))
 
@@ -56,8 +56,3 @@ class ExactScene(Scene):
     def letter(self, symbol: Symbol, times: Times) -> Interval:
         """Return a size or a choice."""
         return self.letters[symbol.name]
-
-
-def column(values: Any) -> Any:
-    """Return numbers [n] as [n, 1, 1, 1]."""
-    return np.atleast_1d(np.asarray(values))[:, None, None, None]

@@ -23,8 +23,6 @@ from stemtheory.runtime import Floats
 from stemtheory.schedules import Schedule
 from stemtheory.simulator import Draw, gaussian_draw, walk
 
-EPS = float(np.finfo(np.float64).eps)
-
 
 @dataclass(frozen=True)
 class Shifted:

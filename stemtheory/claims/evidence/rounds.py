@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.language import Scene, Symbol, Times
+from stemtheory.claims.language import Scene, Symbol, Times, column
 from stemtheory.runtime import Floats
 
 Mean = Callable[[Floats], Floats]
@@ -72,7 +72,7 @@ class RoundScene(Scene):
             return self.sizes[symbol.name]
         h = self.path.eta[times.at["start"]]
         values = {"h": h, "alpha": self.sizes["c"] * h**2, "i": times.at["t"] - times.at["start"]}
-        return values[symbol.name][:, None, None, None]
+        return column(values[symbol.name])
 
 
 def over_all(values: Floats) -> Floats:

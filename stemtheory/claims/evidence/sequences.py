@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.language import EPS, At, Over, Scene, Sum, Symbol, Times
+from stemtheory.claims.language import EPS, At, Over, Scene, Sum, Symbol, Times, column
 from stemtheory.runtime import Floats
 
 
@@ -26,7 +26,7 @@ class SequenceScene(Scene):
         """Return the terms at an index."""
         at = times[symbol.at[0]]
         inside = (0 <= at) & (at < len(self.terms))
-        return np.where(inside, self.terms[np.where(inside, at, 0)], np.nan)[:, None, None, None]
+        return column(np.where(inside, self.terms[np.where(inside, at, 0)], np.nan))
 
     def total(self, node: Sum | Over, times: Times) -> Any:
         """Return a sum over times from its partial sums: there are T^2/2 terms in a double one."""

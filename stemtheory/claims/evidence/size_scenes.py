@@ -26,6 +26,7 @@ from stemtheory.claims.language import (
     Sum,
     Symbol,
     Times,
+    column,
     letters,
 )
 from stemtheory.claims.panel import SizeGrid
@@ -46,19 +47,20 @@ class SizeScene(Scene):
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
         super().__init__()
-        self.columns = {**BESIDE, **columns}
+        given = {**BESIDE, **columns}
+        self.columns = {name: np.asarray(values, dtype=float) for name, values in given.items()}
         at = {name: np.atleast_1d(self.columns[name]) for name in ("t", "T") if name in columns}
         self.times = Times(at)
 
     def letter(self, symbol: Symbol, times: Times) -> Any:
         """Return a column, or what the theorem's schedule is at a time."""
         if symbol.name in self.columns:
-            return _column(self.columns[symbol.name])
+            return column(self.columns[symbol.name])
         at = times[symbol.at[0]] if symbol.at else None
         if not hasattr(self, f"_{symbol.name}"):
             known = ", ".join(sorted(self.columns))
             raise UsageError(f"letter {symbol.name} has no value here: give one of {known}.")
-        return _column(getattr(self, f"_{symbol.name}")(at))
+        return column(getattr(self, f"_{symbol.name}")(at))
 
     def _eta(self, t: Any) -> Floats:
         """eta_t of the three-branch minimum, in which sigma has cancelled."""
@@ -104,7 +106,7 @@ class SizeScene(Scene):
                 power == CUBE and at.name == index.name and first is not None and last is not None
             ):
                 ends = (times[first] + at.shift - 1, times[last] + at.shift)
-                return _column(self._cubes(ends[1]) - self._cubes(ends[0]))
+                return column(self._cubes(ends[1]) - self._cubes(ends[0]))
         return np.nan
 
     def _cubes(self, t: Any) -> Floats:
@@ -119,7 +121,7 @@ class SizeScene(Scene):
             case (Raised(Symbol("eta", (at,)), minus) as now, _) if minus == MINUS:
                 before = letters.eta[at - 1]
                 if node == now - Raised(before, minus):
-                    return _column(self._growth_of_inverse(times[at]))
+                    return column(self._growth_of_inverse(times[at]))
         return None
 
     def _growth_of_inverse(self, t: Any) -> Floats:
@@ -135,7 +137,7 @@ class SizeScene(Scene):
         """Return a few units; w_t may be what is left of the cap after sigma^2 t is taken."""
         size = super().rounding(node, value)
         is_w = isinstance(node, Symbol) and node.name == "w"
-        return size + _column(16 * EPS * self._cap()) if is_w else size
+        return size + column(16 * EPS * self._cap()) if is_w else size
 
 
 NumberScene = SizeScene | SequenceScene
@@ -161,7 +163,3 @@ def scene_of_sizes(
     c = c_b * columns["L"] ** 2 / (columns["b"] * columns["K"])
     own = {"c_b": c_b, "c": c, "S": columns["T"] / columns["I"], "t": columns["T"]}
     return SizeScene({**columns, "B": B, "m": m, **own})
-
-
-def _column(values: Any) -> Any:
-    return np.atleast_1d(np.asarray(values, dtype=float))[:, None, None, None]

@@ -4,11 +4,11 @@ from stemtheory.claims.language import letters as letters
 from stemtheory.claims.language.algebra import excess as excess
 from stemtheory.claims.language.algebra import known as known
 from stemtheory.claims.language.algebra import meant as meant
-from stemtheory.claims.language.algebra import nonnegative as nonnegative
 from stemtheory.claims.language.evaluation import EPS as EPS
 from stemtheory.claims.language.evaluation import Evaluation as Evaluation
 from stemtheory.claims.language.evaluation import Scene as Scene
 from stemtheory.claims.language.evaluation import Times as Times
+from stemtheory.claims.language.evaluation import column as column
 from stemtheory.claims.language.expression import At as At
 from stemtheory.claims.language.expression import Call as Call
 from stemtheory.claims.language.expression import Either as Either
@@ -37,4 +37,5 @@ from stemtheory.claims.language.mutation import wrong_versions as wrong_versions
 from stemtheory.claims.language.printing import latex as latex
 from stemtheory.claims.language.printing import tex as tex
 from stemtheory.claims.language.printing import text as text
+from stemtheory.claims.language.ranges import nonnegative as nonnegative
 from stemtheory.claims.language.units import checked as checked

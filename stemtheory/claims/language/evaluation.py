@@ -127,7 +127,7 @@ class Evaluation:
             case Exact(value):
                 return self.scene.number(value)
             case Index():
-                return _column(times[node])
+                return column(times[node])
             case Symbol():
                 return self.scene.letter(node, times)
             case Sum():
@@ -152,7 +152,7 @@ class Evaluation:
             case Young():
                 return reduce(add, map(np.sqrt, self._parts(node, times))) ** 2
             case Either(place):
-                here = _column(self.scene.there(place, times))
+                here = column(self.scene.there(place, times))
                 return np.where(here, *self._parts(node, times))
         raise TypeError(node)
 
@@ -288,6 +288,6 @@ def _power_error(base: Any, error: Any, power: float, value: Any) -> Any:
     return slope * error + error**2 * (power > 1) + 2 * EPS * size
 
 
-def _column(times: Any) -> Any:
-    """Return times as values: [n] to [n, 1, 1, 1]."""
-    return np.asarray(times)[:, None, None, None]
+def column(values: Any) -> Any:
+    """Return one value for each instance, [n] or a number, on the axes of values: [n, 1, 1, 1]."""
+    return np.atleast_1d(np.asarray(values))[:, None, None, None]

@@ -13,8 +13,8 @@ from stemtheory.bounds import Premise
 from stemtheory.claims.base import SCALED, Case, Mutant, dials, wrong
 from stemtheory.claims.evidence.fedavg_path import Spoiled, kept, record_fedavg, shared
 from stemtheory.claims.evidence.measured import premises
-from stemtheory.claims.evidence.recorded import EPS, setting_of
-from stemtheory.claims.language import Expr, Q, equal
+from stemtheory.claims.evidence.recorded import setting_of
+from stemtheory.claims.language import EPS, Expr, Q, equal
 from stemtheory.claims.language.letters import (
     E,
     I,

@@ -17,8 +17,8 @@ from stemtheory.claims.evidence.fedavg_path import FedAvgPath, recorded
 from stemtheory.claims.evidence.measured import premises
 from stemtheory.claims.evidence.momentum_runs import RESTING, momentum_cases, own_step
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.recorded import EPS, visits
-from stemtheory.claims.language import Line, checked, equal, latex
+from stemtheory.claims.evidence.recorded import visits
+from stemtheory.claims.language import EPS, Line, checked, equal, latex
 from stemtheory.claims.language.letters import I, a, k, t, x, xbar, y, ybar
 from stemtheory.claims.paper.fedavg import THEOREM
 from stemtheory.claims.stating import whole_run

@@ -14,10 +14,10 @@ import numpy as np
 
 from stemtheory.claims.base import RIGHT_READINGS, SCALED, Claim, Mutant, wrong
 from stemtheory.claims.evidence.counterexamples import read_as
-from stemtheory.claims.evidence.exact_scenes import Lengths, column
+from stemtheory.claims.evidence.exact_scenes import Lengths
 from stemtheory.claims.evidence.flat_model import flat_cases, no_repair
 from stemtheory.claims.intervals import enclose
-from stemtheory.claims.language import Expr, Line, Q, latex
+from stemtheory.claims.language import Expr, Line, Q, column, latex
 from stemtheory.claims.language.letters import (
     D,
     E,

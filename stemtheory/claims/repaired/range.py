@@ -15,9 +15,9 @@ import numpy as np
 
 from stemtheory.bounds import REPAIRED
 from stemtheory.claims.base import Mutant
-from stemtheory.claims.evidence.exact_scenes import Lengths, column
+from stemtheory.claims.evidence.exact_scenes import Lengths
 from stemtheory.claims.intervals import enclose
-from stemtheory.claims.language import Q
+from stemtheory.claims.language import Q, column
 from stemtheory.claims.language.letters import A_0, A_1, A_s, I, c_b, m, mu, phi
 from stemtheory.claims.repaired.coefficients import (
     MOST,
