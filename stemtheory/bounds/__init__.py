@@ -8,7 +8,9 @@ from stemtheory.bounds.constants import (
     EXPLICIT_ZETA,
     REPAIRED,
     REPAIRED_LAM,
+    RSTAR,
     RepairedPart,
+    RStarPart,
 )
 from stemtheory.bounds.evaluation import (
     BOUNDS,

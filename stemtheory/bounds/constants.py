@@ -1,11 +1,12 @@
-"""The constants that the repaired theorem states, each once.
+"""The constants that the repaired theorem and Theorem R* state, each once.
 
 A part of the theorem bounds sum_t (eta_t/2) E||grad f(xbar_t)||^2, for I/m up to ``longest``, by
 
     Delta_f + b sigma^2/(lam L^2 B eta_0) + (c^2/L^2) [A_s sigma^2 + A_z zeta^2] sum_t eta_t^3
 
-with lam = 240 and A_z a constant and a slope in I/m. The claims R4 and Ri to Riii derive each
-number here from the choices of the proof, so that a wrong one is found.
+with lam = 240 and A_z a constant and a slope in I/m; ``RStarPart`` says what Theorem R* states. The
+claims R4, Ri to Riii and those on Theorem R* derive each number here from the choices of the
+proof, so that a wrong one is found.
 
 Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum).
 """
@@ -46,3 +47,32 @@ REPAIRED = {
 EXPLICIT_SIGMA = (Fraction(1142), Fraction("71.4"))
 EXPLICIT_ZETA = (Fraction(16), Fraction(1))
 EXPLICIT_SLOPE = (Fraction("2.63"), Fraction("0.165"))
+
+
+class RStarPart(NamedTuple):
+    """What a part of Theorem R* states of its steps, and its Lambda for I = 1.
+
+    E||grad f(xbar_a)||^2 is at most, with S rounds, m = ceil(I/M) and beta = max(bI/B, a I)
+    (bI/B in part (a)),
+
+        (2/h) L gap/S + 2 beta sigma^2/(lam h^2 S)
+            + 2 c_0^2 h^2 (A_s sigma^2 + A_z zeta^2)/(I b K)^2
+    """
+
+    lam: Fraction
+    A_s: Fraction
+    A_z: Fraction
+    lam_one: Fraction
+
+
+def _rstar(lam: str, A_s: str, A_z: str, lam_one: str) -> RStarPart:
+    return RStarPart(Fraction(lam), Fraction(A_s), Fraction(A_z), Fraction(lam_one))
+
+
+RSTAR = {
+    "a": _rstar("20.86", "0.181", "0.0752", "19.5"),
+    "b": _rstar("20.81", "0.0989", "0.0472", "19.5"),
+    "c": _rstar("20.69", "0.1240", "0.1307", "19.5"),
+    "d": _rstar("14.69", "0.1521", "0.1053", "13.5"),
+    "e": _rstar("35.36", "0.0559", "0.0743", "32"),
+}

@@ -182,6 +182,12 @@ p_A, p_C, p_D = constants({name: name for name in ("p_A", "p_C", "p_D")}, "to on
 A_s, A_0, A_1 = constants({"A_s": r"A_\sigma", "A_0": "A_0", "A_1": "A_1"}, "to one")
 V = constant("V", "V", (-4, 2))
 
+# Theorem R*: h_0 = eta L I and c_0 = c bK/L^2, both constant; Lam weighs the potential, tau and p_0
+# are Young's (at a jump with a sync batch, and in the descent).
+h_0, tau, p_0 = constants({"h_0": "h", "tau": r"\tau", "p_0": "p"}, "nonnegative")
+c_0, Lam = constants({"c_0": "c_0", "Lam": r"\Lambda"}, "from one")
+A_z = constant("A_z", r"A_\zeta", range="to one")
+
 # What is built of letters: E[.], <u, v>, and (1 + beta) u + (1 + 1/beta) v; one side at the step
 # whose estimate spans an averaging and another elsewhere; sums, means and maxima over workers k
 # and j and over the samples of a minibatch; f and its gradient at a point.

@@ -1,0 +1,1 @@
+"""Theorem R*: constant steps, small constants and no logarithm (docs/theorem-rstar.md)."""
