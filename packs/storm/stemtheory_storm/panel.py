@@ -68,7 +68,7 @@ def at_most(longest: float) -> Callable[[Case], tuple[Premise, ...]]:
 
 
 def whole_runs(level: str, decreasing: bool) -> tuple[Case, ...]:
-    """Return long runs, plain ones and one whose first error is all, with SP4's steps or SP3's."""
+    """Return long runs, plain ones and one whose first error is all, with ST10's steps or ST9's."""
     T = LENGTHS[level][1]
     plain = [of_storm(name, 1, T, 2, 32, L=1.0, sigma=0.05) for name in ("cosine", "quadratic")]
     runs = (at_minimum(50 if decreasing else 1, T, B=1.0), *plain)

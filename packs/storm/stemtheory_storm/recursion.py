@@ -19,13 +19,13 @@ ST5   f(x') <= f(x) - eta <grad f, d> + (L/2) eta^2 ||d||^2, and 2 <u, v> = ||u|
 ST6   With u = L eta and d = grad f + e its right side less that of ST5 is eta times (3/4 - u/2)
       (||grad f||^2 + ||e||^2) + (1 - u) <grad f, e>: not negative, whatever grad f and e are,
       exactly if |1 - u| <= 3/2 - u, that is u <= 5/4.
-SP1   Phi_t = f(x_t) + lam ||e_t||^2/eta_{t-1}, lam = 3 b/(16 L^2): ST5 and lam/eta times ST4 at
+ST7   Phi_t = f(x_t) + lam ||e_t||^2/eta_{t-1}, lam = 3 b/(16 L^2): ST5 and lam/eta times ST4 at
       beta = 1. ||d||^2 is left with -eta (1/8 - L eta/2), ||e||^2 with eta/2 - lam a (2 - a)/eta,
       below 0 as a <= 7/80 and (7/5) (2 - a) > 8/3; 2 lam c^2/b is (147/200) L^2/b^2.
-SP2   The same, lam = b/(128 L^2), (1-a)^2 <= 1 - a: ||e||^2 is left with eta/2 + lam (1/eta_t -
-      1/eta_{t-1} - c eta_t) <= 0 by SS1, as c = L^2 (64/b + 1/(24 b^2)); ||d||^2 with 1/64.
-SP3   SP1 added up over t, Phi_{T+1} >= f*, E||e_1||^2 <= sigma^2/B; eta = 1/(4 L T^{1/3}).
-SP4   SP2 added up, with eta_t >= eta_T in front of ||grad f||^2.
+ST8   The same, lam = b/(128 L^2), (1-a)^2 <= 1 - a: ||e||^2 is left with eta/2 + lam (1/eta_t -
+      1/eta_{t-1} - c eta_t) <= 0 by ST11, as c = L^2 (64/b + 1/(24 b^2)); ||d||^2 with 1/64.
+ST9   ST7 added up over t, Phi_{T+1} >= f*, E||e_1||^2 <= sigma^2/B; eta = 1/(4 L T^{1/3}).
+ST10  ST8 added up, with eta_t >= eta_T in front of ||grad f||^2.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ CLAIMS = (
         <= -eta[t] / 2 * slope2
         - (eta[t] / 8 - eta[t] ** 2 * L / 2) * norm2(d[t])
         + Q("147/200") * L**2 / b**2 * eta[t] ** 3 * sigma**2,
-        id="SP1",
+        id="ST7",
         label="potential",
         statement="The potential descends, with constant steps up to 1/(4 L) and c = 7 L^2/(5 b).",
         cases=panel.stepped(panel.FEW, 0.05, 0.25),
@@ -137,7 +137,7 @@ CLAIMS = (
         <= -eta[t] / 2 * slope2
         - (eta[t] / 2 - eta[t] ** 2 * L / 2 - eta[t] / 64) * norm2(d[t])
         + c**2 / (64 * L**2) * eta[t] ** 3 * sigma**2,
-        id="SP2",
+        id="ST8",
         label="potential",
         statement="The potential descends, with the decreasing steps.",
         mutants=(SCALED, Mutant("c = 16", change=lambda case: panel.constant(case, 1 / 16, 16))),
@@ -147,7 +147,7 @@ CLAIMS = (
         <= 8 * L * of.gap / T ** Q("2/3")
         + 6 * b * sigma**2 / (B * T ** Q("1/3"))
         + Q("147/1600") * sigma**2 / (b**2 * T ** Q("2/3")),
-        id="SP3",
+        id="ST9",
         statement="The theorem with the constant step 1/(4 L T^{1/3}): T^{-2/3} if B = T^{1/3}.",
         cases=partial(panel.whole_runs, decreasing=False),
     ),
@@ -156,7 +156,7 @@ CLAIMS = (
         <= 2 / (eta[T] * T) * of.gap
         + b * sigma**2 / (64 * L**2 * B * eta[0] * eta[T] * T)
         + c**2 * sigma**2 / (32 * L**2 * eta[T] * T) * of.sum_t(t, 1, T, eta[t] ** 3),
-        id="SP4",
+        id="ST10",
         statement="The theorem with the decreasing steps.",
         cases=partial(panel.whole_runs, decreasing=True),
     ),
