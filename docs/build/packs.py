@@ -57,9 +57,13 @@ def values(name: str) -> dict[str, Any]:
             table_row(key, known[key].statement, row["verdict"], _shown(row["margin"]))
             for key, row in rows.items()
         ),
-        "margin": {key: _shown(row["margin"]) for key, row in rows.items()},
-        "exceeded": {key: _shown(1 / row["margin"]) for key, row in rows.items() if row["margin"]},
+        "of": {key: _of(row["margin"]) for key, row in rows.items()},
     }
+
+
+def _of(margin: float | None) -> dict[str, str]:
+    """Return what a template may say of a claim: its margin, or by how much it is exceeded."""
+    return {"margin": _shown(margin), "exceeded": _shown(1 / margin if margin else None)}
 
 
 def _shown(margin: float | None) -> str:

@@ -17,7 +17,7 @@ from stemtheory.claims import Claim
 from stemtheory.runtime import Verdict
 from tests.helpers.sources import ROOT
 
-NAMES = ["storm"]
+NAMES = ["fedavg-drift", "storm"]
 MOST_LINES, LEAST_CLAIMS = 400, 12
 
 
