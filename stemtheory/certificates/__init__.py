@@ -3,14 +3,15 @@
 from stemtheory.certificates.attack import attacked
 from stemtheory.certificates.file import fingerprint, in_file, locate, read, shipped, why_not
 from stemtheory.certificates.finding import Certified, find, refuse_the_large, size
-from stemtheory.certificates.lemmas import UnprovedError, provable, prove
+from stemtheory.certificates.lemmas import UnprovedError, proof_of, provable, prove
+from stemtheory.certificates.lemmas.statement import PACKS
 from stemtheory.certificates.meaning import (
     ASSUMED,
-    CLAIM,
     GLUE,
     JUMP,
     beside,
     constants,
+    is_certified,
     rows_of_shipped,
 )
 from stemtheory.certificates.solve import Weights

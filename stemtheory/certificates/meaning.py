@@ -13,10 +13,12 @@ from typing import Any
 
 from stemtheory.bounds import Setting, evaluate
 from stemtheory.certificates.file import shipped, why_not
+from stemtheory.certificates.lemmas.statement import PACKS
 from stemtheory.certificates.statement import LONGEST_ROUND
+from stemtheory.claims import Claim
 from stemtheory.runtime import UsageError, Verdict
 
-CLAIM = "M7"  # the claim that round certificates are about
+CLAIM = "M7"  # of STEM's pack: what round certificates are about
 ASSUMED = (
     "A1: E|grad f^k(x; xi) - grad f^k(y; xi)|^2 <= L^2 |x - y|^2 at every worker",
     "A2: samples unbiased, independent over workers and draws, of variance at most sigma^2",
@@ -33,6 +35,11 @@ JUMP = (
     "with m > 1 the first draw of round 1 also has m b samples, since round 1 has no jump of its"
     " own"
 )
+
+
+def is_certified(claim: Claim) -> bool:
+    """Whether round certificates are about a claim."""
+    return claim.id == CLAIM and claim.pack is not None and claim.pack.name in PACKS
 
 
 def constants(statement: Mapping[str, Any]) -> dict[str, Fraction]:

@@ -1,4 +1,4 @@
-"""The claims ledger: every analytic line of the paper as data, put to the test by five checkers."""
+"""The claims ledger: every analytic line of a paper as data, put to the test by five checkers."""
 
 from stemtheory.claims.base import ALL_READINGS, Case, Claim
 from stemtheory.claims.casefiles import locate, replay, shipped, worst
@@ -11,10 +11,12 @@ from stemtheory.claims.evidence.flat_model import Flat, growth
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.explanation import counterexamples, explain, premises, told
+from stemtheory.claims.finding import chosen as chosen_packs
 from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA
 from stemtheory.claims.language.mutation import wrong_versions
-from stemtheory.claims.ledger import claims, one, select
+from stemtheory.claims.ledger import Packs, claims, of_pack, one, select, uncovered
+from stemtheory.claims.pack import Pack
 from stemtheory.claims.paper.schedule import CHOSEN, WEIGHT
 from stemtheory.claims.probing import Probe, probe
 from stemtheory.claims.probing import save as save_probe

@@ -16,7 +16,7 @@ import numpy as np
 from stemtheory.algorithms import Algorithm
 from stemtheory.bounds import Premise
 from stemtheory.claims.language.expression import Line
-from stemtheory.claims.numbers import PRINTED
+from stemtheory.claims.pack import Label, Pack
 from stemtheory.runtime import Floats, UsageError, Verdict, whole
 from stemtheory.simulator import Run
 
@@ -221,7 +221,8 @@ class Claim:
     conditional) or a ``Case`` (expectation and rate). ``expected`` maps (reading, where) to the
     verdict where it is not ``holds``; ``readings`` are the readings of a path claim. A claim that
     must be violated somewhere ships ``counterexamples``, which join the panel of their reading.
-    ``section`` is that of its module: the ledger says it, a user's claim may.
+    ``section`` and ``pack`` are those of its module: the ledger says them, a user's claim may name
+    a section. ``algorithm`` is what the usual panel is run by, its own or the pack's if empty.
 
     ``line`` is the expression that ``formula`` is printed from, and both sides unless ``by_hand``
     says why they do not follow from it. ``excess`` is what is compared, in LaTeX, where terms of
@@ -247,16 +248,23 @@ class Claim:
     line: Line | None = None
     by_hand: str = ""
     excess: str = ""
+    pack: Pack | None = None
+    algorithm: str = ""
+
+    @property
+    def printed(self) -> Label:
+        """What the paper prints for the label; nothing for a claim outside of a pack."""
+        return Label("") if self.pack is None else self.pack.labels[self.label]
 
     @property
     def number(self) -> str:
-        """What the paper's PDF prints for the label, such as Lemma A.6; empty for a user's own."""
-        return PRINTED[self.label].number if self.label in PRINTED else ""
+        """The number that the paper prints for the label, such as Lemma A.6."""
+        return self.printed.number
 
     @property
     def title(self) -> str:
-        """The title that the PDF prints there, or nothing."""
-        return PRINTED[self.label].title if self.label in PRINTED else ""
+        """The title that the paper prints there, or nothing."""
+        return self.printed.title
 
     def expectation(self, reading: str, where: str) -> Verdict:
         """Return the verdict that this row must show."""

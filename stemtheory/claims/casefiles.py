@@ -1,9 +1,9 @@
 """Case files: one instance of a claim with both its sides, written down to be run again.
 
-Every failure that the ledger expects has one in ``cases/``, named CLAIM-READING; the command
-``verify --replay`` computes both sides anew. The paper's lemmas speak of expectations, so the
-sides of a recorded run are averaged over its replicates before they are compared: a single lucky
-path proves nothing.
+Every failure that the ledger expects has one in its pack's ``cases/``, named CLAIM-READING; the
+command ``verify --replay`` computes both sides anew. Lemmas speak of expectations, so the sides of
+a recorded run are averaged over its replicates before they are compared: a single lucky path proves
+nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ import numpy as np
 from stemtheory._version import __version__
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.checking import opened, subjects
+from stemtheory.claims.finding import chosen
 from stemtheory.claims.judge import RELATIVE, instances
-from stemtheory.claims.ledger import claims, one
+from stemtheory.claims.ledger import Packs, of_pack, one
 from stemtheory.claims.means import averaging
+from stemtheory.claims.pack import Pack
 from stemtheory.runtime import (
     UsageError,
     Verdict,
@@ -36,7 +38,6 @@ from stemtheory.runtime import (
 )
 from stemtheory.simulator import refuse_the_endless, refuse_the_huge
 
-SHIPPED = FilePath(__file__).with_name("cases")
 SAME = 1e-9  # how well a replay must meet the stored sides, relative to the larger of the two
 
 
@@ -137,9 +138,9 @@ def _judged(claim: Claim, c: Comparison, subject: Any) -> Found | None:
     )
 
 
-def expected_failures() -> Iterator[tuple[str, Claim, str]]:
-    """Yield (name, claim, reading) of every failure that the ledger expects."""
-    for claim in claims().values():
+def expected_failures(pack: Pack) -> Iterator[tuple[str, Claim, str]]:
+    """Yield (name, claim, reading) of every failure that the claims of a pack expect."""
+    for claim in of_pack(pack):
         broken = {r for (r, _), v in claim.expected.items() if v == Verdict.VIOLATED}
         for reading in claim.readings:
             if reading in broken:
@@ -162,13 +163,13 @@ def counterexample(claim: Claim, reading: str) -> Found:
     return max(found, key=lambda instance: instance.ratio)
 
 
-def build(folder: FilePath = SHIPPED) -> list[FilePath]:
-    """Write the case files of all expected failures; return their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, claim, reading in expected_failures():
-        written.append(write(counterexample(claim, reading), claim.id, folder / f"{name}.json"))
-    return written
+def build(packs: Packs = ()) -> list[FilePath]:
+    """Write the case files of all expected failures of the packs; return their paths."""
+    return [
+        write(counterexample(claim, reading), claim.id, pack.cases / f"{name}.json")
+        for pack in chosen(packs)
+        for name, claim, reading in expected_failures(pack)
+    ]
 
 
 def write(found: Found, claim: str, target: FilePath) -> FilePath:
@@ -193,12 +194,17 @@ def write(found: Found, claim: str, target: FilePath) -> FilePath:
     return write_whole(target, json.dumps(found.to_json(claim), indent=1, allow_nan=False) + "\n")
 
 
-def shipped() -> dict[str, FilePath]:
-    """Return the case files that come with the package, by name."""
-    return {path.stem: path for path in sorted(SHIPPED.glob("*.json"))}
+def shipped(packs: Packs = ()) -> dict[str, FilePath]:
+    """Return the case files that come with the packs, by name."""
+    return {path.stem: path for pack in chosen(packs) for path in case_files(pack)}
 
 
-def locate(target: str) -> list[FilePath]:
+def case_files(pack: Pack) -> list[FilePath]:
+    """Return the case files that come with a pack."""
+    return sorted(pack.cases.glob("*.json"))
+
+
+def locate(target: str, packs: Packs = ()) -> list[FilePath]:
     """Return the case files meant: a file, a folder of them, a shipped one's name, or ``all``.
 
     Raises
@@ -206,7 +212,7 @@ def locate(target: str) -> list[FilePath]:
     UsageError
         If there is no such file and no such name.
     """
-    path, known = FilePath(target), shipped()
+    path, known = FilePath(target), shipped(packs)
     if target == "all":
         return list(known.values())
     if path.is_dir():
@@ -220,7 +226,7 @@ def locate(target: str) -> list[FilePath]:
     if target in known:
         return [known[target]]
     raise UsageError(
-        f"{target} is no case file; those that come with the package are {', '.join(known)}:"
+        f"{target} is no case file; those that come with the packs are {', '.join(known)}:"
         " give one of them, all, a file or a folder."
     )
 
@@ -244,7 +250,7 @@ def _subject(claim: Claim, stored: Mapping[str, Any]) -> Any:
 
 
 @one_blas_thread()
-def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
+def replay(file: FilePath, *, trust: bool = False, packs: Packs = ()) -> dict[str, Any]:
     """Return both sides of a case file, stored and computed again, and whether it is violated.
 
     A file without ``left`` and ``right``, such as one that was edited, is compared with nothing.
@@ -259,7 +265,7 @@ def replay(file: FilePath, *, trust: bool = False) -> dict[str, Any]:
     if not truth("trust", trust):
         _refuse_code(file, stored)
     try:
-        claim = one(stored["claim"])
+        claim = one(stored["claim"], packs)
         edited = not {"left", "right"} & set(stored)  # by hand: there is nothing to compare with
         wanted = {} if edited else {name: real(name, stored[name]) for name in ("left", "right")}
         subject = _subject(claim, stored)

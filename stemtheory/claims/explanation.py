@@ -6,21 +6,23 @@ import json
 from typing import Any
 
 from stemtheory.claims.base import Claim
-from stemtheory.claims.casefiles import shipped
+from stemtheory.claims.casefiles import case_files
 from stemtheory.claims.checking import check, row_json, subjects
 from stemtheory.claims.language import spoken_of
-from stemtheory.claims.ledger import claims, module_of, one
+from stemtheory.claims.ledger import Packs, of_pack, one
 from stemtheory.claims.rules import versions_of
 
 
-def explain(name: str) -> dict[str, Any]:
+def explain(name: str, packs: Packs = ()) -> dict[str, Any]:
     """Return what a claim says, its premises, quick verdicts, counterexamples, repair and mutants.
 
     Parameters
     ----------
     name
-        What the claim is called: its id, the paper's number, label or title, or a word of them; or
-        ``package.module:NAME`` of your own.
+        What the claim is called: its id, its number, label or title in the paper, or a word of
+        them; or ``package.module:NAME`` of your own.
+    packs
+        Names or folders of packs to look in; every installed one without any.
 
     Returns
     -------
@@ -30,7 +32,7 @@ def explain(name: str) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        For an unknown claim, and for a name that means several lines of the paper.
+        For an unknown claim, and for a name that means several lines.
 
     Examples
     --------
@@ -38,20 +40,23 @@ def explain(name: str) -> dict[str, Any]:
     >>> explain("M3")["section"]
     'stem-contraction'
     """
-    claim = one(name)
+    claim = one(name, packs)
     return told(claim, [row_json(row) for row in check(claim)])
 
 
 def told(claim: Claim, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the document of a claim whose rows are known."""
+    pack = claim.pack
+    siblings = () if pack is None else of_pack(pack)
     return {
         "id": claim.id,
         "label": claim.label,
         "number": claim.number,
         "title": claim.title,
-        "also": [c.id for c in claims().values() if c.label == claim.label and c.id != claim.id],
+        "also": [c.id for c in siblings if c.label == claim.label and c.id != claim.id],
+        "pack": pack.name if pack else "",
         "section": claim.section,
-        "module": module_of(claim.section),
+        "module": pack.place(claim.section) if pack else None,
         "kind": claim.kind,
         "statement": claim.statement,
         "formula": claim.formula,
@@ -79,5 +84,6 @@ def premises(claim: Claim) -> list[str]:
 
 def counterexamples(claim: Claim) -> list[dict[str, Any]]:
     """Return the shipped case files of a claim, each with its name."""
-    stored = ((name, json.loads(path.read_text())) for name, path in shipped().items())
+    files = [] if claim.pack is None else case_files(claim.pack)
+    stored = ((path.stem, json.loads(path.read_text("utf-8"))) for path in files)
     return [{"name": name, **case} for name, case in stored if case["claim"] == claim.id]

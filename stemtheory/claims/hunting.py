@@ -5,7 +5,7 @@ heterogeneity, the start, K, b and I. What violates the claim is shrunk to the s
 still does, one field at a time, and written as a case file that ``verify --replay`` runs again.
 For a claim that holds, the tightest ratio found is reported: none found, not none exist.
 
-The paper's lemmas speak of expectations. So both sides are averaged over replicates before they
+Lemmas speak of expectations. So both sides are averaged over replicates before they
 are compared (a single lucky path is no counterexample), and what is found is confirmed on
 ``CONFIRM`` fresh replicates.
 """
@@ -25,7 +25,7 @@ from scipy.optimize import Bounds, differential_evolution
 from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
 from stemtheory.claims.checking import subjects
-from stemtheory.claims.ledger import one, reference
+from stemtheory.claims.ledger import Packs, one, reference
 from stemtheory.runtime import UsageError, callback, choice, file_path, one_blas_thread, real, whole
 
 HUNTED = ("pathwise", "conditional")
@@ -95,6 +95,7 @@ def hunt(
     seed: int = 0,
     out: FilePath | None = None,
     progress: Callable[[str], None] = lambda text: None,
+    packs: Packs = (),
 ) -> dict[str, Any]:
     """Return the largest left/right found within ``budget`` seconds, and its case file.
 
@@ -103,7 +104,7 @@ def hunt(
     UsageError
         For an unknown claim, or one that is not decided path by path.
     """
-    claim, seed = one(name), whole("seed", seed, 0)
+    claim, seed = one(name, packs), whole("seed", seed, 0)
     out = None if out is None else file_path("out", out)
     callback("progress", progress)
     if claim.kind not in HUNTED:
@@ -120,9 +121,10 @@ def hunt(
     best, evaluations = _search(claim, chosen, seconds, seed, progress)
     if best and best.violated:
         best = confirm(claim, shrink(claim, best))
-    file = write(best, reference(name), out / f"{claim.id}-{chosen}.json") if best and out else None
+    known_as = reference(name, packs)
+    file = write(best, known_as, out / f"{claim.id}-{chosen}.json") if best and out else None
     return {
-        "claim": reference(name),
+        "claim": known_as,
         "reading": chosen,
         "best_ratio": best.ratio if best and math.isfinite(best.ratio) else None,
         "unbounded": bool(best and best.ratio == math.inf),

@@ -1,68 +1,116 @@
-"""The ledger: every claim by its id, in sections, and how claims are named.
+"""The ledger: every claim of the packs by its id, in sections, and how claims are named.
 
-A section is a module: that of ``paper/stem/contraction.py`` is ``stem-contraction``, that of
-``repaired/costs.py`` is ``repaired-costs``; the folder ``paper`` goes without saying.
+A section is a module of a pack, under the name that ``pack.toml`` gives it. Packs are given by
+their names or folders; every installed one is meant where none is given.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import Path
 
 from stemtheory.claims.base import Claim
+from stemtheory.claims.finding import chosen
 from stemtheory.claims.naming import meant, nearest
+from stemtheory.claims.pack import FILE, Pack
 from stemtheory.oracles import user_entry
-from stemtheory.runtime import UsageError, several
+from stemtheory.runtime import UsageError, raised, several
 
-STEM_LINES = ("descent", "contraction", "potential", "consensus", "consensus_sum", "theorem")
-MODULES = (
-    *("paper.assumptions", "paper.algorithm", "paper.schedule", "paper.preliminary"),
-    *(f"paper.stem.{name}" for name in (*STEM_LINES, "constants", "rates")),
-    *("paper.special_cases", "paper.fedavg", "paper.fedavg_rates"),
-    *("paper.useful_lemmas", "paper.table1"),
-    *("repaired.elementary", "repaired.theorem", "repaired.range", "repaired.costs"),
-)
-# Names for claims that belong to one question, beside the sections.
-ALIASES = {
-    "synchronisation": (
-        *("M1", "M2", "M3", "M5", "M7b", "M7"),
-        *("M1-L", "M2b", "M3-R", "M5-R", "REP*", "R1", "R2", "R3", "R[abc]", "Ri*", "E[123]"),
-        "LOGFREE",
-    )
-}
+Packs = Sequence[str]
 
 
-def section_of(module: str) -> str:
-    """Return the section of a module of ``MODULES``: its path without ``paper``, by hyphens."""
-    return module.removeprefix("paper.").replace(".", "-").replace("_", "-")
+def claims(packs: Packs = ()) -> dict[str, Claim]:
+    """Return every claim of the packs by id, in the order of the packs and of their sections.
 
-
-def module_of(section: str) -> str | None:
-    """Return the file that holds the claims of a section; None if it is none of the ledger's."""
-    found = (module for module in MODULES if section_of(module) == section)
-    return next((f"stemtheory/claims/{name.replace('.', '/')}.py" for name in found), None)
-
-
-def claims() -> dict[str, Claim]:
-    """Return every claim by id, in the order of the sections."""
-    return dict(_loaded())
+    Raises
+    ------
+    UsageError
+        For a pack that cannot be read, and two claims or sections of one name.
+    """
+    return dict(_loaded(chosen(packs)))
 
 
 @cache
-def _loaded() -> dict[str, Claim]:
+def _loaded(packs: tuple[Pack, ...]) -> dict[str, Claim]:
     found: dict[str, Claim] = {}
-    for module in MODULES:
-        for claim in importlib.import_module(f"stemtheory.claims.{module}").CLAIMS:
-            if claim.id in found:
-                raise ValueError(f"two claims are called {claim.id}")
-            found[claim.id] = replace(claim, section=section_of(module))
+    sections: dict[str, str] = {}
+    for pack in packs:
+        for claim in of_pack(pack):
+            where = f"{pack.name} ({pack.place(claim.section)})"
+            if (other := found.setdefault(claim.id, claim)) is not claim:
+                assert other.pack is not None
+                raise UsageError(
+                    f"two claims are called {claim.id}, in {other.pack.name}"
+                    f" ({other.pack.place(other.section)}) and in {where}: rename one, or name"
+                    " other packs by --pack."
+                )
+            if sections.setdefault(claim.section, pack.name) != pack.name:
+                raise UsageError(
+                    f"two packs, {sections[claim.section]} and {pack.name}, call a section"
+                    f" {claim.section}: rename one in {FILE}, or name other packs by --pack."
+                )
     return found
 
 
-def select(patterns: Sequence[str]) -> list[Claim]:
+@cache
+def of_pack(pack: Pack) -> tuple[Claim, ...]:
+    """Return the claims of a pack, in its order.
+
+    Raises
+    ------
+    UsageError
+        If a module cannot be imported, or has claims that are none or cite a label of no paper.
+    """
+    return tuple(claim for section in pack.sections for claim in _of_section(pack, section))
+
+
+def uncovered(pack: Pack) -> list[str]:
+    """Return the labels of a pack that no claim is about, and that no reason is given for."""
+    cited = {claim.label for claim in of_pack(pack)}
+    return [name for name, label in pack.labels.items() if name not in cited and not label.reason]
+
+
+def _of_section(pack: Pack, section: str) -> Iterator[Claim]:
+    name = pack.module(section)
+    try:
+        module = importlib.import_module(name)
+        written = Path(module.__file__ or "").resolve()
+    except (Exception, SystemExit) as error:
+        raise UsageError(
+            f"pack {pack.name}: {name} cannot be imported ({raised(error)}): correct it, or its"
+            f" line in sections of {FILE}."
+        ) from error
+    if not written.is_relative_to(pack.home):
+        raise UsageError(
+            f"pack {pack.name}: {name} is {written}, which is not in {pack.home}: rename the folder"
+            " of the pack."
+        )
+    listed = getattr(module, "CLAIMS", None)
+    if not isinstance(listed, tuple | list) or not all(isinstance(c, Claim) for c in listed):
+        raise UsageError(
+            f"pack {pack.name}: {name} has no CLAIMS, a sequence of claims: write one there."
+        )
+    for claim in listed:
+        if claim.label not in pack.labels:
+            raise UsageError(
+                f"pack {pack.name}: claim {claim.id} cites {claim.label!r:.80}, which is none of"
+                f" the labels in {FILE}: add it there, or correct the claim."
+            )
+        yield replace(
+            claim, section=section, pack=pack, algorithm=claim.algorithm or pack.algorithm
+        )
+
+
+def aliases(packs: Packs = ()) -> dict[str, tuple[str, ...]]:
+    """Return the names for claims that belong to one question, beside the sections."""
+    return {name: ids for pack in chosen(packs) for name, ids in pack.aliases.items()}
+
+
+def select(patterns: Sequence[str], packs: Packs = ()) -> list[Claim]:
     """Return the claims that the patterns name (all without any), in the order of the ledger.
 
     A pattern is an id, a section or an alias, with * and ? if wanted, what else a person may call a
@@ -74,31 +122,33 @@ def select(patterns: Sequence[str]) -> list[Claim]:
     UsageError
         If a pattern matches nothing.
     """
-    known, patterns = claims(), [_text("claim", name) for name in several("patterns", patterns)]
+    patterns = [_text("claim", name) for name in several("patterns", patterns)]
+    known = claims(packs)
     if not patterns:
         return list(known.values())
     users = [p for p in patterns if ":" in p and not meant(p, known.values())]
     own = {c.id: c for pattern in users for c in _users(pattern)}
-    chosen = {
-        c.id for pattern in patterns if pattern not in users for c in _matching(known, pattern)
+    chosen_ids = {
+        c.id for p in patterns if p not in users for c in _matching(known, p, aliases(packs))
     }
-    return [*(c for c in known.values() if c.id in chosen), *own.values()]
+    return [*(c for c in known.values() if c.id in chosen_ids), *own.values()]
 
 
-def one(name: str) -> Claim:
+def one(name: str, packs: Packs = ()) -> Claim:
     """Return the claim that ``name`` means (``naming.meant``), or a user's ``package.module:NAME``.
 
-    Of several claims about one line of the paper it is the first.
+    Of several claims about one line of a paper it is the first.
 
     Raises
     ------
     UsageError
         If there is no such claim, the name means several lines, or the user's NAME holds several.
     """
-    if found := meant(_text("claim", name), claims().values()):
+    known = claims(packs)
+    if found := meant(_text("claim", name), known.values()):
         return _first(name, found)
     if ":" not in name:
-        raise UsageError(f"claim {name!r} is unknown: {_advice(name)}.")
+        raise UsageError(f"claim {name!r} is unknown: {_advice(known, name)}.")
     found = _users(name)
     if len(found) != 1:
         raise UsageError(f"{name} holds {len(found)} claims, but one is needed: name a Claim.")
@@ -111,15 +161,15 @@ def _text(what: str, name: object) -> str:
     raise UsageError(f"{what} is {name!r:.60}, but it must be a name in quotes: see list claims.")
 
 
-def reference(name: str) -> str:
+def reference(name: str, packs: Packs = ()) -> str:
     """Return what finds the same claim in a file: its id, or the user's ``package.module:NAME``."""
-    claim = one(name)
-    return claim.id if claim.id in claims() else name
+    claim = one(name, packs)
+    return name if claim.pack is None else claim.id
 
 
 def _first(name: str, found: list[Claim]) -> Claim:
-    """Return the first of claims that are about one line of the paper."""
-    lines = {claim.label: claim for claim in reversed(found)}
+    """Return the first of claims that are about one line of a paper."""
+    lines = {(claim.pack, claim.label): claim for claim in reversed(found)}
     if len(lines) == 1:
         return found[0]
     listed = ", ".join(f"{c.id} ({c.number})" for c in found[:8])
@@ -127,23 +177,26 @@ def _first(name: str, found: list[Claim]) -> Claim:
     raise UsageError(f"{name!r} may be {listed}{more}: name one of them.")
 
 
-def _advice(name: str) -> str:
-    near = nearest(name, claims().values())
+def _advice(known: dict[str, Claim], name: str) -> str:
+    near = nearest(name, known.values())
     listed = "stemtheory list claims shows every one"
     return f"did you mean {near}? {listed}" if near else listed
 
 
-def _matching(known: dict[str, Claim], pattern: str) -> list[Claim]:
-    wanted = ALIASES.get(pattern, (pattern,))
+def _matching(
+    known: dict[str, Claim], pattern: str, named: dict[str, tuple[str, ...]]
+) -> list[Claim]:
+    wanted = named.get(pattern, (pattern,))
     hits = [
         claim
         for claim in known.values()
         if any(fnmatchcase(name, part) for part in wanted for name in (claim.id, claim.section))
     ] or meant(pattern, known.values())
     if not hits:
-        sections = ", ".join(sorted({c.section for c in known.values()} | set(ALIASES)))
+        sections = ", ".join(sorted({c.section for c in known.values()} | set(named)))
         raise UsageError(
-            f"claim {pattern!r} matches nothing; sections are {sections}: {_advice(pattern)}."
+            f"claim {pattern!r} matches nothing; sections are {sections}:"
+            f" {_advice(known, pattern)}."
         )
     return hits
 

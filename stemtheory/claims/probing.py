@@ -20,7 +20,7 @@ from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.casefiles import Found, averaged, worst_of, write
 from stemtheory.claims.checking import opened, subjects
 from stemtheory.claims.judge import RELATIVE, instances
-from stemtheory.claims.ledger import one, reference
+from stemtheory.claims.ledger import Packs, one, reference
 from stemtheory.runtime import Floats, UsageError, Verdict, choice, real, whole
 
 # What a case is made of, and how a value of it is read; every other name is a dial of the problem.
@@ -92,6 +92,7 @@ def probe(
     *,
     reading: str | None = None,
     options: Mapping[str, float] | None = None,
+    packs: Packs = (),
 ) -> Probe:
     """Return both sides of a claim on a case of one's own.
 
@@ -106,6 +107,8 @@ def probe(
         Of the synchronisation; the claim's first unless given.
     options
         The schedule's own, such as ``{"eta": 0.01}``.
+    packs
+        Names or folders of packs to look in; every installed one without any.
 
     Returns
     -------
@@ -118,7 +121,7 @@ def probe(
         If there is no such claim, if it is not about a run, if the case is none, or if the claim's
         premises are not met there.
     """
-    claim = one(name)
+    claim = one(name, packs)
     chosen = choice("sync", claim.readings[0] if reading is None else reading, claim.readings)
     case = changed(_start(claim, chosen), changes or {}, options or {})
     if unmet := ", ".join(p.name for p in claim.premises(case) if not p.ok):
@@ -128,7 +131,7 @@ def probe(
     found = worst_of(claim, comparison, case)
     if found is None:
         raise _silent(claim, _why_silent(comparison, case))
-    return _sides(reference(name), claim, comparison, found)
+    return _sides(reference(name, packs), claim, comparison, found)
 
 
 def save(found: Probe, folder: FilePath) -> FilePath:

@@ -13,7 +13,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,8 @@ from stemtheory.claims.base import Claim, Comparison
 from stemtheory.claims.checking import Cells, opened
 from stemtheory.claims.judge import instances
 from stemtheory.claims.language import Wrong, wrong_versions
+from stemtheory.claims.pack import Pack
 from stemtheory.runtime import UsageError, Verdict, one_blas_thread
-
-RECORD = Path(__file__).parent / "versions.json"  # made by docs/build/versions.py
 
 
 @dataclass(frozen=True)
@@ -52,15 +50,17 @@ class Tally:
 
 
 @cache
-def recorded() -> dict[str, dict[str, Any]]:
-    """Return what became of the versions of every claim when it was last tried, by its id."""
-    found: dict[str, dict[str, Any]] = json.loads(RECORD.read_text("utf-8"))
+def recorded(pack: Pack) -> dict[str, dict[str, Any]]:
+    """Return what became of the versions of a pack's claims when last tried, by the claim's id."""
+    if not pack.versions.is_file():
+        return {}
+    found: dict[str, dict[str, Any]] = json.loads(pack.versions.read_text("utf-8"))
     return found
 
 
 def versions_of(claim: Claim) -> dict[str, Any] | None:
     """Return the record of a claim's versions; None if its line is newer, or it has none."""
-    found = recorded().get(claim.id)
+    found = recorded(claim.pack).get(claim.id) if claim.pack else None
     return found if found and found["formula"] == claim.formula else None
 
 

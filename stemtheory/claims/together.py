@@ -29,7 +29,7 @@ from stemtheory.claims.checking import (
     subjects,
     try_mutants,
 )
-from stemtheory.claims.ledger import select
+from stemtheory.claims.ledger import Packs, select
 from stemtheory.claims.rules import try_rules
 from stemtheory.claims.sides import PlotPoint, Sample
 from stemtheory.runtime import (
@@ -71,6 +71,7 @@ def verify(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress = lambda text: None,
+    packs: Packs = (),
 ) -> Ledger:
     """Return the ledger's document, made by ``jobs`` processes (all cores by default).
 
@@ -85,6 +86,8 @@ def verify(
         rules make of its line.
     seed, jobs, progress
         The seed of all noise, processes, and who is told of each claim that is done.
+    packs
+        Names or folders of packs whose claims are meant; every installed one without any.
 
     Returns
     -------
@@ -102,7 +105,15 @@ def verify(
     >>> verify(["SCH4"], jobs=1)["summary"]
     {'holds': 1}
     """
-    found = outcomes(patterns, level=mode, mutants=mutants, seed=seed, jobs=jobs, progress=progress)
+    found = outcomes(
+        patterns,
+        level=mode,
+        mutants=mutants,
+        seed=seed,
+        jobs=jobs,
+        progress=progress,
+        packs=packs,
+    )
     return Ledger(document(found, mutants))
 
 
@@ -122,13 +133,14 @@ def outcomes(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress = lambda text: None,
+    packs: Packs = (),
 ) -> list[Outcome]:
     """Return one outcome per selected claim, in the order of the ledger."""
-    chosen, mutants = select(patterns), truth("mutants", mutants)
+    chosen, mutants = select(patterns, packs), truth("mutants", mutants)
     level, seed = choice("mode", level, MODES), whole("seed", seed, 0)
     jobs = None if jobs is None else whole("jobs", jobs)
     callback("progress", progress)
-    orders = {c.id: (tuple(patterns), c.id, level, seed, mutants) for c in chosen}
+    orders = {c.id: (tuple(patterns), c.id, level, seed, mutants, tuple(packs)) for c in chosen}
     efforts = {c.id: effort(c, level) for c in chosen}
     waiting = sorted(orders.values(), key=lambda order: -efforts[order[1]])
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -145,12 +157,14 @@ def outcomes(
     return [done[name] for name in orders]
 
 
-def answer(patterns: Sequence[str], name: str, level: str, seed: int, mutants: bool) -> Outcome:
+def answer(
+    patterns: Sequence[str], name: str, level: str, seed: int, mutants: bool, packs: Packs = ()
+) -> Outcome:
     """Return the rows of one claim, its mutants if wanted, and the points of its plot.
 
     The claim comes by its name, since a claim holds functions, which no other process can be given.
     """
-    claim, sample = next(c for c in select(patterns) if c.id == name), Sample()
+    claim, sample = next(c for c in select(patterns, packs) if c.id == name), Sample()
     with uncounted():
         cells = judged(claim, level, seed, sample.watch)
         found = [row_json(row) for row in ledger_rows(claim, cells)]

@@ -79,17 +79,22 @@ def doctor(json: o.Json = False) -> int:
 @app.command(name="list", epilog=example("list"))
 def list_entries(
     kind: Annotated[str, o.argument("KIND", "problems, algorithms, bounds, ...", kinds)],
+    pack: cli_claims.PackNames = None,
     csv: o.Csv = False,
     json: o.Json = False,
 ) -> int:
-    """Everything that has a name: problems, algorithms, bounds, claims, sweeps, figures."""
+    """Everything that has a name: problems, algorithms, bounds, claims, packs, sweeps, figures."""
     from stemtheory.cli import inventory
 
     o.refuse_both(csv=csv, json=json)
-    rows = inventory.entries(kind)
+    rows = inventory.entries(kind, pack or ())
 
     def show() -> None:
-        more = {"algorithms": ("needs", "promises"), "claims": ("number",)}.get(kind, ())
+        more = {
+            "algorithms": ("needs", "promises"),
+            "claims": ("number",),
+            "packs": ("claims", "source"),
+        }.get(kind, ())
         columns = ("name", "summary", *more)
         console.table(columns, [[row[column] for column in columns] for row in rows])
 
@@ -233,6 +238,7 @@ def figure(
 def reproduce(
     quick: o.Quick = False,
     full: o.Full = False,
+    pack: cli_claims.PackNames = None,
     out: o.OutFolder = Path("out"),
     json: o.Json = False,
 ) -> int:
@@ -245,7 +251,9 @@ def reproduce(
 
     try:
         with waiting(lines=True, rough=full) as told:  # only --quick was ever measured as a whole
-            result = report.reproduce(mode=o.mode(quick, full), out=out, progress=told)
+            result = report.reproduce(
+                mode=o.mode(quick, full), out=out, progress=told, packs=pack or ()
+            )
     except StoreError as error:
         return console.complain(str(error), 1)
     except SweepStopped as stop:

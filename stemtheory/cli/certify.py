@@ -94,11 +94,11 @@ def certify(
 
     The constants that result are the best that this kind of proof gives, at the steps given.
     """
-    from stemtheory.certificates import find, refuse_the_large
+    from stemtheory.certificates import PACKS, find, refuse_the_large
     from stemtheory.claims import claims
     from stemtheory.report import certificate_latex
 
-    if name in claims():
+    if name in claims(PACKS):
         o.refuse_beside(
             context, ("name", "json"), "a claim is proved for all parameters: leave it out"
         )

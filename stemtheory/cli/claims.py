@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,15 +18,15 @@ from stemtheory.runtime import UsageError, Verdict, choice, real, whole, write_w
 if TYPE_CHECKING:
     from stemtheory.claims import ContractRow
 
-_NAMES = (
-    "ids, sections, globs, synchronisation, or package.module:NAME of your own; all without any"
-)
+_NAMES = "ids, sections, globs, aliases, or package.module:NAME of your own; all without any"
 Names = Annotated[list[str] | None, o.argument("[CLAIM|SECTION|GLOB]...", _NAMES, claim_names)]
 ClaimName = Annotated[str, o.argument("CLAIM", "see: stemtheory list claims", claim_names)]
 _MUTANTS = "also show that every wrong version is rejected"
 Mutants = Annotated[bool, o.option(None, "--mutants", _MUTANTS)]
 _REPLAY = "run a case file again: a file, a folder, the name of one that is shipped, or all"
 Replay = Annotated[str | None, o.option(None, "--replay FILE", _REPLAY)]
+_PACK = "of this pack alone: an installed one's name or a folder; may be repeated"
+PackNames = Annotated[list[str] | None, o.option(None, "--pack NAME|FOLDER", _PACK)]
 _TRUST = "the case file may name modules of yours, whose code is then run"
 Trust = Annotated[bool, o.option(None, "--trust", _TRUST)]
 _TEX = "write each claim for a paper's appendix: LaTeX that needs no package"
@@ -50,6 +51,7 @@ def register(app: typer.Typer) -> None:
 def verify(
     context: typer.Context,
     names: Names = None,
+    pack: PackNames = None,
     quick: o.Quick = False,
     full: o.Full = False,
     mutants: Mutants = False,
@@ -61,18 +63,19 @@ def verify(
     jobs: Jobs = None,
     json: o.Json = False,
 ) -> int:
-    """Put the paper's claims to the test: a verdict, a margin and the worst case for each."""
-    from stemtheory.claims import select, together, told
+    """Put a paper's claims to the test: a verdict, a margin and the worst case for each."""
+    from stemtheory.certificates import is_certified
+    from stemtheory.claims import chosen_packs, select, together, told, uncovered
     from stemtheory.cli import display_claims
     from stemtheory.report import claims_latex, ledger_files, writable_folder
 
     if replay is not None:
         o.refuse_beside(
             context,
-            ("replay", "trust", "json"),
+            ("replay", "trust", "pack", "json"),
             "--replay runs a case file as it stands: leave it out",
         )
-        return _replay(replay, trust, json)
+        return _replay(replay, trust, pack or (), json)
     if trust:
         raise UsageError("--trust is for a case file, but --replay was not given: leave it out.")
     level = o.mode(quick, full)
@@ -86,23 +89,26 @@ def verify(
             seed=whole("seed", seed, 0),
             jobs=None if jobs is None else whole("jobs", jobs),
             progress=tell,
+            packs=pack or (),
         )
-    known = {claim.id: claim for claim in select(names or ())}
+    known = {claim.id: claim for claim in select(names or (), pack or ())}
     document = together.document(found, mutants)
     if folder is not None:
-        document["files"] = ledger_files.write(folder, document, found, level, names or ())
+        document["files"] = ledger_files.write(
+            folder, document, found, level, names or (), pack or ()
+        )
     if tex is not None:
         rows = document["claims"]
         each = [told(c, [row for row in rows if row["id"] == c.id]) for c in known.values()]
         document.setdefault("files", []).append(str(write_whole(tex, claims_latex(each))))
-    if not names:
+    if not names and any(map(is_certified, known.values())):
         document["certificates"] = _certificates(level)
-    show = (
-        display_claims.show_synchronisation
-        if names == ["synchronisation"]
-        else display_claims.show_ledger
-    )
-    console.emit(document, json, lambda: show(document, known))
+    packs = chosen_packs(pack or ())
+    if pack:
+        document["uncovered"] = {each.name: uncovered(each) for each in packs}
+    shown = {title: lines for each in packs for title, lines in each.matrices.items()}
+    matrix = shown.get(names[0]) if names and len(names) == 1 else None
+    console.emit(document, json, lambda: display_claims.show_ledger(document, known, matrix))
     survivors = [m for m in document.get("mutants", []) if not m["rejected"]]
     refused = [row for row in document.get("certificates", []) if row["why"]]
     return int(bool(document["unexpected"] or survivors or refused))
@@ -115,27 +121,30 @@ def _certificates(level: str) -> list[dict[str, Any]]:
     return rows_of_shipped(4) if level == "quick" else rows_of_shipped()
 
 
-def _replay(target: str, trust: bool, json: bool) -> int:
+def _replay(target: str, trust: bool, packs: Sequence[str], json: bool) -> int:
     from stemtheory.claims import locate, replay
     from stemtheory.cli import display_claims
 
-    document: dict[str, Any] = {"replays": [replay(file, trust=trust) for file in locate(target)]}
+    found = [replay(file, trust=trust, packs=packs) for file in locate(target, packs)]
+    document: dict[str, Any] = {"replays": found}
     console.emit(document, json, lambda: display_claims.show_replays(document))
     return int(not all(found["reproduced"] for found in document["replays"]))
 
 
-def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
+def explain(
+    name: ClaimName, pack: PackNames = None, tex: TexFile = None, json: o.Json = False
+) -> int:
     """A claim's statement, formula, premises, verdicts, counterexamples and repair."""
-    from stemtheory.certificates import CLAIM, provable
+    from stemtheory.certificates import is_certified, proof_of
     from stemtheory.claims import explain as explained
     from stemtheory.claims import one
     from stemtheory.cli import display_claims
     from stemtheory.report import claims_latex
 
-    document, claim = explained(name), one(name)
-    if claim.id == CLAIM:
+    document, claim = explained(name, pack or ()), one(name, pack or ())
+    if is_certified(claim):
         document["certificates"] = _certificates("quick")
-    document["proved"] = provable().get(claim.id, "")
+    document["proved"] = proof_of(claim)
     if tex is not None:
         document["files"] = [str(write_whole(tex, claims_latex([document])))]
     console.emit(document, json, lambda: display_claims.show_explanation(document, claim))
@@ -145,6 +154,7 @@ def explain(name: ClaimName, tex: TexFile = None, json: o.Json = False) -> int:
 def hunt(
     context: typer.Context,
     name: Hunted = None,
+    pack: PackNames = None,
     sync: Reading = None,
     certificate: Certificate = None,
     budget: Budget = "60",
@@ -176,9 +186,10 @@ def hunt(
             seed=whole("seed", seed, 0),
             out=out,
             progress=told,
+            packs=pack or (),
         )
     console.emit(document, json, lambda: display_claims.show_hunt(document))
-    wanted = one(name).expectation(document["reading"], document["where"] or "all")
+    wanted = one(name, pack or ()).expectation(document["reading"], document["where"] or "all")
     return int(document["violated"] and wanted != Verdict.VIOLATED)
 
 

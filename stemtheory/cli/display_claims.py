@@ -26,8 +26,16 @@ FATES = {
 FEW = 3  # claims of which survivors are listed
 
 
-def show_ledger(document: Document, known: Mapping[str, Claim]) -> None:
-    """Print the rows by section, what was unexpected, and the count of verdicts."""
+def show_ledger(
+    document: Document, known: Mapping[str, Claim], shown: Mapping[str, str] | None = None
+) -> None:
+    """Print the rows by section, what was unexpected, and the count of verdicts.
+
+    ``shown`` are printed lines whose verdicts are set side by side by reading, instead of rows.
+    """
+    if shown is not None:
+        show_matrix(document, known, shown)
+        return
     sections = dict.fromkeys(row["section"] for row in document["claims"])
     for section in sections:
         rows = [row for row in document["claims"] if row["section"] == section]
@@ -50,6 +58,11 @@ def show_summary(document: Document) -> None:
         _show_versions(document["versions"])
     if "certificates" in document:
         show_refused(document["certificates"])
+    for name, labels in document.get("uncovered", {}).items():
+        told = (
+            f"no claim and no reason for {', '.join(labels)}" if labels else "every label covered"
+        )
+        line(f"pack {name}: {told}")
     for path in document.get("files", []):
         line(f"written: {path}")
 
@@ -69,11 +82,11 @@ def _slack(factor: float | None) -> str:
     return "" if factor is None else f"{factor:.4g}"
 
 
-def show_synchronisation(document: Document, known: Mapping[str, Claim]) -> None:
+def show_matrix(document: Document, known: Mapping[str, Claim], shown: Mapping[str, str]) -> None:
     """Print what each reading of the synchronisation breaks, and the repaired chain."""
     line("Algorithm 1 leaves open which x_t^(k) a worker subtracts right after a synchronisation.")
     table(("reading", "what happens at a synchronisation"), list(READING_TEXT.items()))
-    found = matrix(document, known)
+    found = matrix(document, known, shown)
     rows = [[name, text, *(cells[r] for r in READINGS)] for name, text, cells in found.printed]
     table(("line", "of the paper", *READINGS), rows, "The paper's lines under each reading")
     line("x: left side over right one, in expectation, at the worst instance found (stemtheory")

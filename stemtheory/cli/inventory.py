@@ -8,7 +8,7 @@ import importlib.metadata
 import os
 import platform
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +42,23 @@ def examine() -> dict[str, Any]:
     }
 
 
-def entries(kind: str) -> Entries:
+def entries(kind: str, packs: Sequence[str] = ()) -> Entries:
     """Return name, summary and what else is worth knowing of every entry of one kind.
+
+    ``packs`` are names or folders of those whose claims are meant; all installed ones without any.
 
     Raises
     ------
     UsageError
-        For an unknown kind; it lists the known ones.
+        For an unknown kind; it lists the known ones. For packs beside a kind that they do not hold.
     """
-    return KINDS[choice("list", kind, KINDS)]()
+    if choice("list", kind, KINDS) in OF_PACKS:
+        return OF_PACKS[kind](packs)
+    if packs:
+        raise UsageError(
+            f"--pack is for {' and '.join(OF_PACKS)}, but {kind} are listed: leave it out."
+        )
+    return KINDS[kind]()
 
 
 def _version(name: str) -> str | None:
@@ -118,20 +126,42 @@ def _bounds() -> Entries:
     ]
 
 
-def _claims() -> Entries:
+def _packs(packs: Sequence[str] = ()) -> Entries:
+    from stemtheory.claims import chosen_packs, of_pack, uncovered
+
+    return [
+        {
+            "name": pack.name,
+            "summary": pack.title,
+            "authors": list(pack.authors),
+            "year": pack.year,
+            "source": pack.source,
+            "licence": pack.licence,
+            "needs": pack.needs,
+            "claims": len(of_pack(pack)),
+            "labels": len(pack.labels),
+            "uncovered": uncovered(pack),
+            "folder": str(pack.folder),
+        }
+        for pack in chosen_packs(packs)
+    ]
+
+
+def _claims(packs: Sequence[str] = ()) -> Entries:
     from stemtheory.claims import claims
 
     return [
         {
             "name": c.id,
             "summary": c.statement,
+            "pack": c.pack.name if c.pack else "",
             "section": c.section,
             "kind": c.kind,
             "label": c.label,
             "number": c.number,
             "title": c.title,
         }
-        for c in claims().values()
+        for c in claims(packs).values()
     ]
 
 
@@ -156,9 +186,11 @@ KINDS: dict[str, Callable[[], Entries]] = {
     "algorithms": _algorithms,
     "bounds": _bounds,
     "claims": _claims,
+    "packs": _packs,
     "sweeps": _sweeps,
     "figures": _figures,
 }
+OF_PACKS: dict[str, Callable[[Sequence[str]], Entries]] = {"claims": _claims, "packs": _packs}
 
 
 def _files(folder: str, ending: str) -> list[Path]:

@@ -9,7 +9,7 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
-from stemtheory.cli.claims import ClaimName, Reading
+from stemtheory.cli.claims import ClaimName, PackNames, Reading
 from stemtheory.cli.display import Document
 from stemtheory.cli.examples import example
 
@@ -32,6 +32,7 @@ def register(app: typer.Typer) -> None:
 
 def probe(
     name: ClaimName,
+    pack: PackNames = None,
     set_: Changes = None,
     sync: Reading = None,
     schedule: Schedule = None,
@@ -46,7 +47,7 @@ def probe(
     from stemtheory.report import draw_probe
 
     groups = o.case_settings(set_, o.given(schedule=schedule), o.given(eta=eta))
-    found = probed(name, groups.dials, reading=sync, options=groups.schedule)
+    found = probed(name, groups.dials, reading=sync, options=groups.schedule, packs=pack or ())
     document: Document = {**found.to_json(), "files": []}
     if plot is not None:
         document["files"].append(str(draw_probe(found, plot)))

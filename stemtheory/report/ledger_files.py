@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stemtheory.claims import Claim, Outcome, select
-from stemtheory.report.ledger_page import NOTE, TITLE, html_page
+from stemtheory.claims import Claim, Outcome, Packs, select
+from stemtheory.report.ledger_page import NOTE, html_page, title
 from stemtheory.report.ledger_rows import lines
 from stemtheory.report.tables import Column, Table
 from stemtheory.runtime import to_json, write_whole
@@ -26,21 +26,22 @@ def write(
     outcomes: Sequence[Outcome],
     level: str,
     patterns: Sequence[str] = (),
+    packs: Packs = (),
 ) -> list[str]:
     """Return the paths of the five files, written whole."""
-    known = {claim.id: claim for claim in select(patterns)}
+    known = {claim.id: claim for claim in select(patterns, packs)}
     tables = section_tables(document, known)
     texts = {
-        "csv": full_table(document).csv(),
+        "csv": full_table(document, title(known)).csv(),
         "json": to_json(document),
-        "md": f"# {TITLE}\n\n" + "\n".join(one.markdown() for one in tables) + f"\n{NOTE}\n",
+        "md": f"# {title(known)}\n\n" + "\n".join(one.markdown() for one in tables) + f"\n{NOTE}\n",
         "tex": "\n".join(one.latex() for one in tables),
         "html": html_page(document, outcomes, level, known),
     }
     return [str(write_whole(out / f"ledger.{ending}", text)) for ending, text in texts.items()]
 
 
-def full_table(document: Mapping[str, Any]) -> Table:
+def full_table(document: Mapping[str, Any], title: str) -> Table:
     """Return every row with its numbers in full, for a spreadsheet."""
     names = ("id", "label", "section", "kind", "reading", "where", "verdict", "expected")
     numbers = ("margin", "left", "right")
@@ -60,7 +61,7 @@ def full_table(document: Mapping[str, Any]) -> Table:
         cells = " ".join(f"{name}={count}" for name, count in row["cells"].items())
         where = None if worst.get("t") is None else str(worst["t"])
         rows.append((*(row[name] for name in names), *sides, where, cells, case))
-    return Table(TITLE, NOTE, columns, tuple(rows))
+    return Table(title, NOTE, columns, tuple(rows))
 
 
 def section_tables(document: Mapping[str, Any], known: Mapping[str, Claim]) -> list[Table]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stemtheory.certificates import CLAIM, shipped
+from stemtheory.certificates import is_certified, shipped
 from stemtheory.claims import Claim, Outcome, counterexamples, premises, versions_of
 from stemtheory.report.formula import mathml, plain
 from stemtheory.report.ledger_plot import plot
@@ -18,7 +18,6 @@ from stemtheory.report.ledger_rows import LedgerLine, lines
 from stemtheory.report.pages import render
 from stemtheory.runtime import UsageError
 
-TITLE = "STEM and FedAvg: every line of the paper, put to the test"
 NOTE = (
     "Margin: right over left side in excess form; for equalities in expectation the critical value"
     " over |z|, for identities the error budget over the error, for rates (half-width + tolerance)"
@@ -27,6 +26,17 @@ NOTE = (
     " that an equality would notice is the relative one that is rejected with probability 1/2, in"
     " the median over its instances; above 0.5 it is undecided."
 )
+
+
+def title(known: Mapping[str, Claim]) -> str:
+    """Return what is put to the test: the papers of these claims, or a user's own."""
+    return f"{papers(known)}: every line of the paper, put to the test"
+
+
+def papers(known: Mapping[str, Claim]) -> str:
+    """Return what the packs of these claims are about."""
+    subjects = dict.fromkeys(claim.pack.subject for claim in known.values() if claim.pack)
+    return ", ".join(subjects) or "Own claims"
 
 
 def html_page(
@@ -47,7 +57,7 @@ def html_page(
         groups.setdefault(anchor, []).append(card(claim, mine, outcome))
     return render(
         "ledger.html",
-        title=TITLE,
+        title=title(known),
         note=NOTE,
         level=level,
         document=document,
@@ -81,7 +91,7 @@ def card(claim: Claim, found: Sequence[LedgerLine], outcome: Outcome) -> dict[st
         ],
         "mutants": mutants or declared,
         "excess": _mathml(claim.excess),
-        "certificates": sorted(shipped()) if claim.id == CLAIM else [],
+        "certificates": sorted(shipped()) if is_certified(claim) else [],
         "versions": outcome.versions or versions_of(claim),
         "plot": plot(claim, outcome.points),
     }

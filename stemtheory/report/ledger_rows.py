@@ -1,6 +1,6 @@
 """The ledger's rows as a reader sees them: readings put together, one line of reason each.
 
-synchronisation   what each reading of the listing breaks, as a matrix, and the repaired chain
+matrix   what each reading of a listing breaks, and the other lines of the same question
 """
 
 from __future__ import annotations
@@ -14,15 +14,6 @@ from stemtheory.runtime import Verdict, combine
 
 Json = Mapping[str, Any]
 READINGS = ("literal", "average-first", "overwrite", "average-both")
-# The lines of the proof that a synchronisation touches, in the order of the proof.
-PRINTED = {
-    "M1": "error accumulation",
-    "M2": "descent",
-    "M3": "gradient error contraction",
-    "M5": "gradient consensus",
-    "M7b": "intermediate bound",
-    "M7": "theorem, explicit constants",
-}
 TIGHT = 1.01
 MOST = 1e9  # a larger factor means that the right side is nothing but rounding
 
@@ -165,23 +156,23 @@ class Repaired(NamedTuple):
 
 @dataclass(frozen=True)
 class Matrix:
-    """What each reading does to each printed line, and the lines of the repaired chain."""
+    """What each reading does to each printed line, and the lines beside them: a repaired chain."""
 
     printed: tuple[tuple[str, str, dict[str, str]], ...]
     repaired: tuple[Repaired, ...]
 
 
-def matrix(document: Json, known: Mapping[str, Claim]) -> Matrix:
-    """Return the synchronisation matrix of a document that holds those claims."""
+def matrix(document: Json, known: Mapping[str, Claim], shown: Mapping[str, str]) -> Matrix:
+    """Return the matrix of a document that holds those claims; ``shown`` has the printed lines."""
     by_claim: dict[str, list[Json]] = {}
     for row in document["claims"]:
         by_claim.setdefault(row["id"], []).append(row)
     printed = tuple(
         (name, title, {reading: _cell(by_claim[name], reading) for reading in READINGS})
-        for name, title in PRINTED.items()
+        for name, title in shown.items()
         if name in by_claim
     )
-    rest = ((known[name], rows) for name, rows in by_claim.items() if name not in PRINTED)
+    rest = ((known[name], rows) for name, rows in by_claim.items() if name not in shown)
     return Matrix(printed, tuple(_repaired(claim, rows) for claim, rows in rest))
 
 

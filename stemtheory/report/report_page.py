@@ -14,7 +14,7 @@ from typing import Any
 
 from stemtheory.claims import Claim
 from stemtheory.report import drawing
-from stemtheory.report.ledger_page import NOTE, counted
+from stemtheory.report.ledger_page import NOTE, counted, papers
 from stemtheory.report.ledger_rows import LedgerLine, lines
 from stemtheory.report.manifest import Manifest, versions
 from stemtheory.report.pages import render
@@ -22,7 +22,6 @@ from stemtheory.report.report_sweeps import Result, fit_table
 from stemtheory.report.tables import Column, Table
 from stemtheory.runtime import Verdict
 
-TITLE = "STEM: its bounds against simulation"
 PICTURES = {".png": "png", ".svg": "svg+xml"}
 DIGITS = re.compile(rb"(\b[1-9]\d*\.\d\d)\d+")  # a hundredth of a point is not seen
 SENTENCE = re.compile(r"(?<=[a-z0-9)]\.) (?=[A-Z(])")  # where one ends and the next begins
@@ -63,7 +62,8 @@ def report_page(
     }
     return render(
         "report.html",
-        title=TITLE,
+        title=f"{papers(known)}: bounds against simulation",
+        papers=papers(known),
         mode=mode,
         seed=seed,
         folder=folder,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory.bounds import evaluate, setting_of
-from stemtheory.claims import select, together
+from stemtheory.claims import Packs, chosen_packs, select, together
 from stemtheory.oracles import catalogue
 from stemtheory.report import ledger_files, report_sweeps
 from stemtheory.report.drawing import (
@@ -29,7 +29,7 @@ from stemtheory.report.drawing import (
     writable_folder,
     write_table,
 )
-from stemtheory.report.manifest import PACKAGE, Manifest, key_of
+from stemtheory.report.manifest import Manifest, key_of
 from stemtheory.report.pages import TEMPLATES
 from stemtheory.report.report_page import report_page
 from stemtheory.report.tables import Column, Table, Value
@@ -47,7 +47,6 @@ FORMATS = ("png", "pdf", "svg")
 APART = ("paper_figure", "gradient_floor")  # figures that take longer than all others together
 # The shares of claims, bounds, sweeps and figures in the time: quick measured, full guessed.
 PARTS = {"quick": (0.2, 0.13, 0.45, 0.22), "full": (0.2, 0.1, 0.5, 0.2)}
-CASES = PACKAGE / "claims" / "cases"
 CLAIMS: tuple[str, ...] = ()  # patterns of the claims that are checked: all
 
 
@@ -56,12 +55,14 @@ def reproduce(
     mode: str = "quick",
     out: Path = Path("out"),
     progress: Callable[[str], None] = lambda _: None,
+    packs: Packs = (),
 ) -> dict[str, Any]:
     """Return where the report is, what was verified, the figures, and the seconds it took.
 
     ``quick`` is what runs unless ``full`` is asked for (``default`` means quick here). The files
     are the same on every run; only ``seconds`` differs. What the folder holds already and nothing
-    has changed of is not made again (``manifest.json``), so a run that was stopped goes on.
+    has changed of is not made again (``manifest.json``), so a run that was stopped goes on. The
+    claims are those of ``packs``, by names or folders; of every installed one without any.
 
     Raises
     ------
@@ -75,7 +76,7 @@ def reproduce(
     manifest = Manifest(folder, progress)
     shares = list(itertools.accumulate(PARTS[mode], initial=0.0))
     with part(*shares[0:2]):
-        ledger = checked_claims(mode, manifest)
+        ledger = checked_claims(mode, manifest, packs)
     with part(*shares[1:3]):
         table, unexpected = measured_against_bounds(mode, manifest)
     with part(*shares[2:4]):
@@ -87,7 +88,7 @@ def reproduce(
         folder,
         mode=mode,
         seed=SEED,
-        known={claim.id: claim for claim in select(CLAIMS)},
+        known={claim.id: claim for claim in select(CLAIMS, packs)},
         ledger=ledger,
         bounds=table,
         figures=figures,
@@ -151,18 +152,18 @@ def one_figure(name: str, mode: str, manifest: Manifest) -> dict[str, Any]:
     return {**kept, "files": [str(folder / file) for file in kept["files"]]}
 
 
-def checked_claims(mode: str, manifest: Manifest) -> dict[str, Any]:
+def checked_claims(mode: str, manifest: Manifest, packs: Packs = ()) -> dict[str, Any]:
     """Return the document of the ledger, whose files lie in the folder."""
 
     def make(_: bool) -> tuple[dict[str, int], list[Path]]:
         manifest.progress("checking every claim")
-        found = together.outcomes(CLAIMS, level=mode, seed=SEED)
+        found = together.outcomes(CLAIMS, level=mode, seed=SEED, packs=packs)
         document = together.document(found, mutants=False)
-        files = ledger_files.write(manifest.folder, document, found, mode, CLAIMS)
+        files = ledger_files.write(manifest.folder, document, found, mode, CLAIMS, packs)
         return document["summary"], [Path(file) for file in files]
 
     roots = ("stemtheory.claims", "stemtheory.report.ledger_files")
-    data = [*CASES.glob("*.json"), *TEMPLATES.iterdir()]
+    data = [file for pack in chosen_packs(packs) for file in pack.files] + [*TEMPLATES.iterdir()]
     manifest.made("claims", key_of(roots, mode, CLAIMS, SEED, data=data), make)
     ledger: dict[str, Any] = json.loads((manifest.folder / "ledger.json").read_text("utf-8"))
     return ledger

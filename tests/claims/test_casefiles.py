@@ -12,12 +12,15 @@ import pytest
 
 from stemtheory.claims.base import Case
 from stemtheory.claims.casefiles import expected_failures, locate, replay, shipped, worst, write
+from stemtheory.claims.finding import chosen
 from stemtheory.claims.ledger import claims
 from stemtheory.cli.app import main
 from stemtheory.experiment import run_sweep
 from stemtheory.runtime.errors import UsageError
 
-EXPECTED = {name: (claim, reading) for name, claim, reading in expected_failures()}
+EXPECTED = {
+    name: (claim, reading) for pack in chosen() for name, claim, reading in expected_failures(pack)
+}
 
 
 def test_every_expected_failure_has_its_case_and_no_other() -> None:

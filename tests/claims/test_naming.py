@@ -7,16 +7,18 @@ from collections.abc import Mapping
 import pytest
 
 from stemtheory.claims import claims, explain, one, select
+from stemtheory.claims.finding import chosen
 from stemtheory.claims.naming import Number, meant, nearest, number_of
-from stemtheory.claims.numbers import PRINTED, Printed
+from stemtheory.claims.pack import Label
 from stemtheory.runtime import UsageError
 from tests.helpers.sources import ROOT
 
 LABELS = set((ROOT / "tests/data/paper_labels.txt").read_text().split("\n")) - {""}
+PRINTED = chosen(["stem"])[0].labels
 COUNTED = ("theorem", "lemma")  # one counter for both, begun anew in every section
 
 
-def faults(printed: Mapping[str, Printed]) -> list[str]:
+def faults(printed: Mapping[str, Label]) -> list[str]:
     """Return what cannot be: equations out of order, a theorem left out of its section's count."""
     numbers = [number_of(p.number) for p in printed.values()]
     found = [n for n in numbers if n is not None]
@@ -37,8 +39,8 @@ def test_every_label_has_a_number_and_the_counts_have_no_gap() -> None:
 
 def test_a_wrong_number_is_noticed() -> None:
     label = "lem: Descent_Batch_App"
-    assert faults({**PRINTED, label: Printed("Lemma A.6", "Descent Lemma")}) == ["a"]
-    assert faults({**PRINTED, "eq: Step-Size": Printed("eq. (3)")}) == ["equations"]
+    assert faults({**PRINTED, label: Label("Lemma A.6", "Descent Lemma")}) == ["a"]
+    assert faults({**PRINTED, "eq: Step-Size": Label("eq. (3)")}) == ["equations"]
 
 
 def test_every_claim_of_the_ledger_has_its_number() -> None:

@@ -247,6 +247,7 @@ PLACES = {
 ELSEWHERE = {
     "--json": "it makes the document",
     "--csv": "it takes the document's place, and is refused beside --json (tests/report/plots)",
+    "--pack": "whose claims are meant (tests/claims/test_packs)",
     "--jobs": "how many processes, which changes no number (test_verify_cli, test_sweeps)",
     "run --backend": "auto is the one that is here; another is refused, see REFUSED",
     "run --engine": "auto is array at this size; another is refused, see REFUSED",

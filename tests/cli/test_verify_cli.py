@@ -10,7 +10,7 @@ import pytest
 
 from stemtheory.claims import together
 from stemtheory.claims.base import Claim, Comparison, Mutant
-from stemtheory.claims.ledger import ALIASES, claims, select
+from stemtheory.claims.ledger import aliases, claims, select
 from stemtheory.cli.app import main
 from stemtheory.runtime import Verdict
 from tests.helpers.example_claim import CLAIMS, CONTRACTION
@@ -119,7 +119,7 @@ def test_bad_usage_ends_with_2(argv: tuple[str, ...], capsys: pytest.CaptureFixt
 def test_the_alias_selects_what_a_synchronisation_touches() -> None:
     ids = [claim.id for claim in select(["synchronisation"])]
     assert {"M1", "M2", "M3", "M5", "M7b", "M7", "M3-R", "R1", "R3", "Ra", "LOGFREE"} <= set(ids)
-    assert all(any(claim.id for claim in select([part])) for part in ALIASES["synchronisation"])
+    assert all(any(claim.id for claim in select([part])) for part in aliases()["synchronisation"])
 
 
 def test_a_users_claims_run_through_the_ledger(capsys: pytest.CaptureFixture[str]) -> None:

@@ -215,7 +215,10 @@ def test_readings_with_one_verdict_share_a_line(outcomes: list[together.Outcome]
     assert m1[("off-sync", "holds")] == ("literal", "average-first", "overwrite")
     assert m1[("sync", "violated")] == ("literal",)
     assert m1[("sync", "holds")] == ("average-first", "overwrite")
-    cells = {name: cell for name, _, cell in matrix(document, known).printed}
+    cells = {
+        name: cell
+        for name, _, cell in matrix(document, known, {"M1": "error accumulation"}).printed
+    }
     assert cells["M1"]["literal"] == "FAILS at a sync, right side 0"
     assert cells["M1"]["overwrite"] == "holds"
     assert cells["M1"]["average-both"] == "-"

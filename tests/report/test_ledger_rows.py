@@ -21,7 +21,10 @@ def test_a_bound_that_holds_says_in_how_many_cells_it_is_vacuous() -> None:
     assert counts(found["literal"]) == "holds in 3, vacuous in 4; "
     assert counts(found["overwrite"]).startswith("violated in 2, ")
     row = {"claims": [found["literal"]]}
-    assert matrix(row, claims()).printed[0][2]["literal"] == "holds in 3, vacuous in 4"
+    assert (
+        matrix(row, claims(), {"M7": "theorem"}).printed[0][2]["literal"]
+        == "holds in 3, vacuous in 4"
+    )
     shown = lines([found["literal"]], claims())
     assert "holds in 3, vacuous in 4" in shown[0].reason
     assert counts({"verdict": "holds", "cells": {"holds": 3}}) == ""

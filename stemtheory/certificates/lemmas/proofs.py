@@ -20,7 +20,7 @@ from stemtheory.certificates.lemmas import (
     scalars,
     schedule,
 )
-from stemtheory.certificates.lemmas.statement import Fact, Lemma
+from stemtheory.certificates.lemmas.statement import PACKS, Fact, Lemma
 from stemtheory.claims import Claim, claims, one, wrong_versions
 from stemtheory.claims.language import Expr, Line, latex, tex
 from stemtheory.runtime import UsageError
@@ -48,8 +48,15 @@ def facts() -> dict[str, Fact]:
 
 def provable() -> dict[str, str]:
     """Return the claims that have a proof for all parameters: the method, and of what it is."""
-    known = {name: _method(name) for name in claims() if name in lemmas() or name in facts()}
+    every = {**lemmas(), **facts()}
+    known = {name: _method(name) for name in claims(PACKS) if name in every}
     return {name: "; ".join(filter(None, (how, says(name)))) for name, how in known.items()}
+
+
+def proof_of(claim: Claim) -> str:
+    """Return what ``provable`` says of a claim; nothing for one of another pack."""
+    ours = claim.pack is not None and claim.pack.name in PACKS
+    return provable().get(claim.id, "") if ours else ""
 
 
 def _method(name: str) -> str:
@@ -84,7 +91,7 @@ def prove(name: str) -> dict[str, Any]:
     UnprovedError
         If the proof fails.
     """
-    claim, known = one(name), provable()
+    claim, known = one(name, PACKS), provable()
     if claim.id not in known:
         repair = f" ({claim.repair.rstrip('.')})" if claim.repair else ""
         raise UsageError(

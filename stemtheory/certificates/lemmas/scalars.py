@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stemtheory.certificates.lemmas.reals import HIDDEN, Reals
-from stemtheory.certificates.lemmas.statement import Choice, Fact
+from stemtheory.certificates.lemmas.statement import PACKS, Choice, Fact
 from stemtheory.claims import claims
 from stemtheory.claims.language import Expr, Line, Relation, latex, valued
 
@@ -87,7 +87,7 @@ def premises_of(fact: Fact) -> dict[str, Line]:
 
 
 def _keywords(fact: Fact) -> Mapping[str, Any]:
-    return getattr(claims()[fact.claim].compare, "keywords", {})
+    return getattr(claims(PACKS)[fact.claim].compare, "keywords", {})
 
 
 def parts_of(fact: Fact) -> dict[str, Choice]:
@@ -133,7 +133,7 @@ def counterexample(fact: Fact, wrong: Line) -> str | None:
 
     Nothing that was proved on the way is used, so that they break the version itself.
     """
-    right = claims()[fact.claim].line
+    right = claims(PACKS)[fact.claim].line
     assert right is not None
     for values, within in parts_of(fact).values():
         given = together((*premises_of(fact).values(), within))

@@ -16,6 +16,7 @@ from typing import Any
 
 from stemtheory.claims.language import Expr, Index, Line
 
+PACKS = ("stem",)  # whose claims are proved here
 Parts = tuple[tuple[Expr, Any], ...]  # multipliers, each with what it is of
 Meaning = dict[Expr, Expr]  # what letters are short for
 Spans = Mapping[tuple[Index, Index], Expr]
