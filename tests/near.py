@@ -19,6 +19,7 @@ COVERS: dict[str, tuple[str, ...]] = {
     "README.md": ("tests/docs/test_readme.py",),
     "docs/": ("tests/docs",),
     "figures/": ("tests/figures",),
+    "packs/": ("tests/packs",),
     "problems/": ("tests/oracles", CONTRACT),
     "pyproject.toml": ("tests/whole/test_layers.py", "tests/whole/test_packaging.py"),
     "stemtheory/oracles/heterogeneity.py": (CONTRACT, "tests/docs/test_guides.py"),
