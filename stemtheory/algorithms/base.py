@@ -16,7 +16,7 @@ import numpy as np
 
 from stemtheory.algorithms.costs import Costs
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, UsageError
 
 Chances = Mapping[str, Any]
 
@@ -31,7 +31,11 @@ class Step(NamedTuple):
 
 
 class Algorithm(Protocol):
-    """A federated algorithm on a problem."""
+    """A federated algorithm on a problem.
+
+    Its state has x, the workers' points, and whatever else it needs. A class attribute ``letters``
+    may say what its paper calls the fields (``letters_of``), which claims ask for.
+    """
 
     @property
     def costs(self) -> Costs:
@@ -80,6 +84,27 @@ class System(Algorithm, Protocol):
 def choices_of(algorithm: Algorithm) -> tuple[Chance, ...]:
     """Return the random choices of a round of any algorithm: a plain one has none."""
     return algorithm.chances if isinstance(algorithm, System) else ()
+
+
+def letters_of(algorithm: Algorithm, state: Any) -> dict[str, str]:
+    """Return the field of the state that each letter is: fields by their names, and the paper's.
+
+    A class may declare its paper's letters in ``letters``, such as {"c_k": "own"}.
+
+    Raises
+    ------
+    UsageError
+        If it declares a letter of a field that there is not.
+    """
+    names = getattr(state, "_fields", None) or tuple(vars(state))
+    declared = dict(getattr(algorithm, "letters", {}))
+    for letter, name in declared.items():
+        if name not in names:
+            raise UsageError(
+                f"{type(algorithm).__name__} declares the letter {letter} as {name}, but its state"
+                f" has the fields {', '.join(names)}: correct letters."
+            )
+    return {**{name: name for name in names}, **declared}
 
 
 def mean_iterate(state: Any) -> Any:

@@ -16,8 +16,9 @@ Paper: Table: Comparison.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from stemtheory.algorithms.base import Chance, Chances, Step, spread
 from stemtheory.algorithms.compression import KINDS, Compression
@@ -65,6 +66,8 @@ class FedGlomoState(NamedTuple):
 @dataclass(frozen=True)
 class FedGlomo:
     """FedGLOMO; a comes from the schedule, as STEM's; ``beta`` is the local momentum's."""
+
+    letters: ClassVar[Mapping[str, str]] = {"y": "x", "w": "server"}
 
     beta: float = 1.0
     participation: float = 1.0

@@ -23,6 +23,7 @@ Paper: Table: Comparison.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -61,6 +62,8 @@ class FedPdState(NamedTuple):
 @dataclass(frozen=True)
 class FedPd:
     """FedPD with one of its two oracles; ``prox`` is h, ``skip`` is p."""
+
+    letters: ClassVar[Mapping[str, str]] = {"x_k": "x", "x0_k": "centre", "lambda_k": "dual"}
 
     oracle: str
     prox: float

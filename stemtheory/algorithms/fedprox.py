@@ -13,8 +13,9 @@ Paper: Table: Comparison.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from stemtheory.algorithms.base import Chances, Step, mean_over_workers, spread
 from stemtheory.algorithms.costs import Costs
@@ -33,6 +34,8 @@ class FedProxState(NamedTuple):
 @dataclass(frozen=True)
 class FedProx:
     """FedProx; mu = 0 is FedAvg, bit for bit."""
+
+    letters: ClassVar[Mapping[str, str]] = {"y_k": "x"}
 
     mu: float = 0.1
 

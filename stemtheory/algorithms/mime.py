@@ -18,8 +18,9 @@ Paper: Table: Comparison.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from stemtheory.algorithms.base import Chance, Chances, Step, spread
 from stemtheory.algorithms.costs import Costs, active
@@ -55,6 +56,8 @@ class MimeState(NamedTuple):
 @dataclass(frozen=True)
 class Mime:
     """MIME or, with ``lite``, MimeLite; the base optimiser is SGD with momentum beta."""
+
+    letters: ClassVar[Mapping[str, str]] = {"y_k": "x"}
 
     lite: bool = False
     beta: float = 0.9

@@ -16,8 +16,9 @@ Paper: Table: Comparison.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from stemtheory.algorithms.base import Chance, Chances, Step, spread
 from stemtheory.algorithms.costs import Costs
@@ -52,6 +53,8 @@ class MimeMvrState(NamedTuple):
 @dataclass(frozen=True)
 class MimeMvr:
     """MimeMVR; a comes from the schedule, as STEM's."""
+
+    letters: ClassVar[Mapping[str, str]] = {"y_k": "x"}
 
     server_step: float = 1.0
     participation: float = 1.0

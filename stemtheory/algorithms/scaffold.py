@@ -17,8 +17,9 @@ Paper: Table: Comparison.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from stemtheory.algorithms.base import Chance, Chances, Step, spread
 from stemtheory.algorithms.costs import Costs, active
@@ -53,6 +54,8 @@ class ScaffoldState(NamedTuple):
 @dataclass(frozen=True)
 class Scaffold:
     """SCAFFOLD with one of its two options."""
+
+    letters: ClassVar[Mapping[str, str]] = {"y_k": "x", "c_k": "own"}
 
     option: str = "II"
     server_step: float = 1.0

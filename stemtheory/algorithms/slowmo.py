@@ -13,8 +13,9 @@ Paper: sec: Intro.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from stemtheory.algorithms.base import Chances, Step, spread
 from stemtheory.algorithms.costs import Costs
@@ -36,6 +37,8 @@ class SlowMoState(NamedTuple):
 @dataclass(frozen=True)
 class SlowMo:
     """SlowMo; alpha = 1 and beta = 0 is FedAvg."""
+
+    letters: ClassVar[Mapping[str, str]] = {"y_k": "x"}
 
     alpha: float = 1.0
     beta: float = 0.5

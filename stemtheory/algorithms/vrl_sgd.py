@@ -16,8 +16,9 @@ Paper: sec: Intro.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from stemtheory.algorithms.base import Chances, Step, mean_over_workers, spread
 from stemtheory.algorithms.costs import Costs
@@ -38,6 +39,8 @@ class VrlState(NamedTuple):
 @dataclass(frozen=True)
 class VrlSgd:
     """VRL-SGD; ``warm_up`` makes it VRL-SGD-W."""
+
+    letters: ClassVar[Mapping[str, str]] = {"x_k": "x", "v_k": "v"}
 
     warm_up: bool = False
 

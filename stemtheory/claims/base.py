@@ -48,6 +48,7 @@ class Case:
     options: tuple[tuple[str, float], ...] = ()
     sync_batch: int = 1
     clock: float = 0.0
+    algorithm_options: tuple[tuple[str, Any], ...] = ()
 
     @property
     def T(self) -> int:
@@ -63,7 +64,8 @@ class Case:
         """Return the fields that differ from their defaults, JSON-ready."""
         plain = asdict(self)
         plain["dials"], plain["options"] = dict(self.dials), dict(self.options)
-        return plain
+        own = dict(plain.pop("algorithm_options"))
+        return plain | ({"algorithm_options": own} if own else {})
 
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> Case:
@@ -77,7 +79,8 @@ class Case:
         fields = dict(plain)
         try:
             fields["dials"] = tuple(sorted(dict(fields.get("dials", {})).items()))
-            fields["options"] = tuple(sorted(dict(fields.get("options", {})).items()))
+            for name in ("options", "algorithm_options"):
+                fields[name] = tuple(sorted(dict(fields.get(name, {})).items()))
             if isinstance(fields.get("x1"), list):
                 fields["x1"] = tuple(fields["x1"])
             if isinstance(fields.get("seed"), float):
@@ -106,6 +109,7 @@ def _run_of(case: Case) -> Run:
         K=case.K,
         dim=case.dim,
         dials=dict(case.dials),
+        algorithm_options=dict(case.algorithm_options),
         sync=case.reading,
         sync_batch=case.sync_batch,
         T=case.T,

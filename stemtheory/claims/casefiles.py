@@ -19,7 +19,7 @@ import numpy as np
 
 from stemtheory._version import __version__
 from stemtheory.claims.base import Case, Claim, Comparison
-from stemtheory.claims.checking import opened, subjects
+from stemtheory.claims.checking import by_its_algorithm, opened, subjects
 from stemtheory.claims.finding import chosen
 from stemtheory.claims.judge import RELATIVE, instances
 from stemtheory.claims.ledger import Packs, of_pack, one
@@ -149,7 +149,8 @@ def expected_failures(pack: Pack) -> Iterator[tuple[str, Claim, str]]:
 
 def counterexample(claim: Claim, reading: str) -> Found:
     """Return the plainest violated instance: of the claim's counterexamples, else of its panel."""
-    known: list[Any] = [case for case in claim.counterexamples if case.reading == reading]
+    listed = (case for case in claim.counterexamples if case.reading == reading)
+    known: list[Any] = [by_its_algorithm(claim, case) for case in listed]
     panel = list(enumerate(known or subjects(claim, reading, "quick")))
     if claim.kind == "conditional":
         panel = [(index, averaging(case)) for index, case in panel]

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Finding, Mutant
-from stemtheory.claims.evidence.fedavg_path import recorded
-from stemtheory.claims.evidence.path import play
+from stemtheory.claims.base import SCALED, Case, Claim, Compare, Comparison, Finding, Mutant
+from stemtheory.claims.evidence.fedavg_path import played, recorded
 from stemtheory.claims.judge import BLIND, judge
 from stemtheory.claims.means import in_expectation
-from stemtheory.claims.panel import grid, path_cases
-from stemtheory.runtime import Verdict, combine, notebook, one_blas_thread
+from stemtheory.claims.panel import grid, path_cases, run_by
+from stemtheory.runtime import UsageError, Verdict, combine, notebook, one_blas_thread
 
 Watch = Callable[[Claim, Comparison, str], None]
 Cells = list[tuple[Finding, Any]]  # each with the case, or what else the claim was put to
@@ -108,8 +107,8 @@ def cells_of(
             continue
         changed = change(subject)
         run = mutant and mutant.algorithm
-        looked_at = play(changed, run(changed)) if run else opened(claim, changed)
-        comparison = compare(looked_at, **arguments)
+        looked_at = played(changed, run(changed)) if run else opened(claim, changed)
+        comparison = _compared(claim, compare, looked_at, arguments)
         if watch is not None:
             watch(claim, comparison, reading)
         found += [
@@ -117,6 +116,16 @@ def cells_of(
             for cell in judge(claim, comparison, reading)
         ]
     return found
+
+
+def _compared(
+    claim: Claim, compare: Compare, looked_at: Any, arguments: Mapping[str, Any]
+) -> Comparison:
+    """Return both sides; what a run lacks is told with the claim's name."""
+    try:
+        return compare(looked_at, **arguments)
+    except UsageError as error:
+        raise UsageError(f"claim {claim.id}: {error}") from error
 
 
 def broken(claim: Claim, cell: Finding, mutant: Mutant | None) -> bool:
@@ -137,7 +146,14 @@ def subjects(claim: Claim, reading: str, level: str, seed: int = 0) -> tuple[Any
     if seed:
         cases = tuple(replace(case, seed=case.seed + seed) for case in cases)
     known = tuple(case for case in claim.counterexamples if case.reading == reading)
-    return tuple(replace(case, reading=reading) for case in cases) + known
+    every = (*(replace(case, reading=reading) for case in cases), *known)
+    return tuple(by_its_algorithm(claim, case) for case in every)
+
+
+def by_its_algorithm(claim: Claim, case: Case) -> Case:
+    """Return the case run by what the claim is about, if it names no other algorithm itself."""
+    own = claim.algorithm and case.algorithm == Case.algorithm
+    return run_by(case, claim.algorithm) if own else case
 
 
 def opened(claim: Claim, subject: Any) -> Any:

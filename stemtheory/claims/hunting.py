@@ -81,6 +81,7 @@ def like(template: Case, case: Case) -> Case:
     return replace(
         case,
         algorithm=template.algorithm,
+        algorithm_options=template.algorithm_options,
         schedule=template.schedule,
         options=tuple(sorted(options.items())),
     )

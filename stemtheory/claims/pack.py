@@ -175,7 +175,7 @@ def _maps_to(check: Callable[[object], bool]) -> Callable[[object], bool]:
 def _is_label(value: object) -> bool:
     if not isinstance(value, dict) or not set(value) <= set(Label._fields):
         return False
-    return "number" in value and all(map(_is_text, value.values()))
+    return "number" in value and all(isinstance(text, str) for text in value.values())
 
 
 _TEXT: tuple[str, Callable[[object], bool]] = ("a text", _is_text)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory.algorithms import load_algorithm
 from stemtheory.claims.base import Case, dials, quadratic
 from stemtheory.runtime import Floats
 
@@ -57,6 +58,21 @@ def path_cases(level: str) -> tuple[Case, ...]:
         for sigma, zeta in ((0.5, 1.0), (0.0, 2.0), (0.5, 0.0))
     ]
     return tuple(dict.fromkeys([*plain, *edge_cases(rounds), *adversarial_cases(rounds)]))
+
+
+def run_by(case: Case, algorithm: str) -> Case:
+    """Return a case run by an algorithm, with the sizes that it fixes and no batch it doesn't draw.
+
+    One worker alone has no heterogeneity, and so a smaller L than was declared.
+    """
+    entry = load_algorithm(algorithm)
+    K, I = (int(entry.pin(name) or getattr(case, name)) for name in ("K", "I"))
+    B = case.B if entry.make().costs.initial_batch else None
+    own = dict(case.dials) | ({"zeta": 0.0, "slack": True} if K == 1 < case.K else {})
+    own = {
+        name: v for name, v in own.items() if K > 1 or name not in ("heterogeneity", "het_phase")
+    }
+    return replace(case, algorithm=algorithm, K=K, I=I, B=B, dials=dials(**own))
 
 
 def edge_cases(rounds: int) -> tuple[Case, ...]:

@@ -137,6 +137,21 @@ def test_a_folder_is_read_by_every_command(
     assert [row["reproduced"] for row in again] == [True]
 
 
+def test_its_claims_are_asked_of_its_algorithm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SCAFFOLD has no d, so the line about it can't be judged there, and isn't judged elsewhere."""
+    folder = copied(tmp_path, "about_scaffold")
+    replaced(folder, "pack.toml", "[sections]", 'algorithm = "scaffold"\n\n[sections]')
+    said = refused(capsys, "verify", "--pack", str(folder), "--quick", "--jobs", "1")
+    assert "claim EX-1: d is asked for, but a run of scaffold keeps a, c, c_k, eta, g" in said
+    replaced(folder, "directions.py", "kind=", 'algorithm="stem",\n        kind=')
+    finding._read.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("about_scaffold")]:
+        del sys.modules[name]
+    assert main(["verify", "--pack", str(folder), "--quick", "--jobs", "1"]) == 0
+
+
 def test_its_ledger_is_a_page_about_its_paper(tmp_path: Path) -> None:
     folder = copied(tmp_path, "paged")
     command = ["verify", "--pack", str(folder), "--quick", "--jobs", "1"]

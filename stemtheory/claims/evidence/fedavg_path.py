@@ -9,17 +9,23 @@ Paper: Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms import FedAvg, spread
+from stemtheory.algorithms import Algorithm, FedAvg, Stem, spread
 from stemtheory.claims.base import Case
-from stemtheory.claims.evidence.path import Path, record
-from stemtheory.claims.evidence.recorded import Recorded, schedule_of, visits
+from stemtheory.claims.evidence.path import Path, play, record
+from stemtheory.claims.evidence.recorded import schedule_of, visits
+from stemtheory.claims.evidence.states.run import (
+    Directed,
+    Spoiled,
+    StateRun,
+    lay_open,
+    record_state,
+)
 from stemtheory.runtime import Floats
 from stemtheory.simulator import Draw, gaussian_draw
 
@@ -28,10 +34,16 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()  # of a standard normal
 
 
 @dataclass(frozen=True)
-class FedAvgPath(Recorded):
+class FedAvgPath(Directed):
     """A recorded run: x_t^(k) (``p``) for t = 1..T + 1 and d_t^(k) for t = 1..T."""
 
     eta: float
+    spoiled: Spoiled | None = None
+
+    @cached_property
+    def states(self) -> StateRun:
+        """The same run by the fields of its state."""
+        return lay_open(self.case, FedAvg(), self.spoiled)
 
     @cached_property
     def direction_noise(self) -> Floats:
@@ -55,9 +67,6 @@ class FedAvgPath(Recorded):
         return np.asarray(np.einsum("q,qtr->tr", WEIGHTS, self.problem.value(points)))
 
 
-Spoiled = Callable[[Draw, Case], Draw]
-
-
 @lru_cache(maxsize=128)
 def record_fedavg(case: Case, spoiled: Spoiled | None = None) -> FedAvgPath:
     """Return the run of a case with everything kept; cached.
@@ -72,12 +81,29 @@ def record_fedavg(case: Case, spoiled: Spoiled | None = None) -> FedAvgPath:
         t = v.step.t
         x[t], x[t + 1] = v.before.x, v.after.x
         d[t] = problem.stochastic_gradient(v.before.x, v.minibatch)
-    return FedAvgPath(case, problem, x, d, float(schedule_of(case).eta(1.0)))
+    return FedAvgPath(case, problem, x, d, float(schedule_of(case).eta(1.0)), spoiled)
 
 
-def recorded(case: Case) -> Path | FedAvgPath:
-    """Return the recorded run of either algorithm."""
-    return record_fedavg(case) if case.algorithm == "fedavg" else record(case)
+Recording = Path | FedAvgPath | StateRun
+
+
+def recorded(case: Case) -> Recording:
+    """Return the recorded run of any algorithm; those of STEM and FedAvg know closed forms."""
+    method = case.run.method
+    if isinstance(method, FedAvg) and _is_constant(case):
+        return record_fedavg(case)
+    return record(case) if isinstance(method, Stem) else record_state(case)
+
+
+def _is_constant(case: Case) -> bool:
+    """Whether every step is as long as the first: what FedAvg's closed forms are made for."""
+    steps = schedule_of(case).eta(np.arange(1.0, case.T + 1))
+    return bool((steps == steps[0]).all())
+
+
+def played(case: Case, algorithm: Algorithm) -> Recording:
+    """Return the run of a case by a given (for instance a broken) algorithm; not cached."""
+    return play(case, algorithm) if isinstance(algorithm, Stem) else lay_open(case, algorithm)
 
 
 def shared(draw: Draw, case: Case) -> Draw:

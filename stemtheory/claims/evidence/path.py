@@ -22,12 +22,13 @@ import numpy as np
 
 from stemtheory.algorithms import Algorithm, Stem, mean_over_workers
 from stemtheory.claims.base import Case
-from stemtheory.claims.evidence.recorded import Recorded, schedule_of, square, visits
+from stemtheory.claims.evidence.recorded import schedule_of, square, visits
+from stemtheory.claims.evidence.states.run import Directed, StateRun, lay_open
 from stemtheory.runtime import Floats, UsageError
 
 
 @dataclass(frozen=True)
-class Path(Recorded):
+class Path(Directed):
     """A recorded run of STEM; see the module for the letters. Arrays are [T + 2, R, K, dim]."""
 
     algorithm: Algorithm
@@ -36,6 +37,16 @@ class Path(Recorded):
     fresh: Floats
     stale: Floats
     local_d: Floats
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """x and d, the steps, and the points of the estimate d."""
+        return ("x", "d", "eta", "a", "fresh", "stale", "batch")
+
+    @cached_property
+    def states(self) -> StateRun:
+        """The same run by the fields of its state."""
+        return lay_open(self.case, self.algorithm)
 
     @cached_property
     def ebar(self) -> Floats:

@@ -19,7 +19,7 @@ from stemtheory import bounds
 from stemtheory.algorithms import Algorithm, mean_over_workers
 from stemtheory.claims.base import Case
 from stemtheory.oracles import Problem
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, UsageError
 from stemtheory.schedules import Schedule
 from stemtheory.simulator import Draw, gaussian_draw, walk
 
@@ -78,6 +78,7 @@ def visits(
             b=case.b,
             B=case.B,
             replicates=case.replicates,
+            seed=case.seed,
         )
     )
 
@@ -89,12 +90,35 @@ def square(x: Any) -> Floats:
 
 @dataclass(frozen=True)
 class Recorded:
-    """x_t^(k) (``p``) and d_t^(k) of a run, shape [T + 2, R, K, dim], and their means."""
+    """x_t^(k) (``p``) of a run, shape [T + 2, R, K, dim], and what follows from it."""
 
     case: Case
     problem: Problem
     p: Floats
-    d: Floats
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """The letters by which its fields are asked for, ``run["x"]``."""
+        return ("x",)
+
+    def __getitem__(self, letter: str) -> Floats:
+        """Return the field of a letter at every t.
+
+        Raises
+        ------
+        UsageError
+            If the run has no such field.
+        """
+        if letter not in self.letters:
+            raise self.refusal(letter)
+        return self.p if letter == "x" else np.asarray(getattr(self, letter))
+
+    def refusal(self, letter: str) -> UsageError:
+        """Return what is said of a letter that the run does not keep."""
+        return UsageError(
+            f"{letter} is asked for, but a run of {self.case.algorithm} keeps"
+            f" {', '.join(sorted(self.letters))}: ask for one of these, or of another algorithm."
+        )
 
     @property
     def T(self) -> int:
@@ -115,11 +139,6 @@ class Recorded:
     def xbar(self) -> Floats:
         """xbar_t, shape [T + 2, R, dim]."""
         return np.asarray(mean_over_workers(self.p))
-
-    @cached_property
-    def dbar(self) -> Floats:
-        """dbar_t, shape [T + 2, R, dim]."""
-        return np.asarray(mean_over_workers(self.d))
 
     @cached_property
     def g(self) -> Floats:

@@ -17,7 +17,8 @@ from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.futures import FEDAVG, STEM, compared
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.recorded import schedule_of, square
+from stemtheory.claims.evidence.recorded import Recorded, schedule_of, square
+from stemtheory.claims.evidence.states.run import Directed, StateRun
 from stemtheory.claims.language import (
     EPS,
     At,
@@ -28,22 +29,28 @@ from stemtheory.claims.language import (
     Times,
     letters,
 )
-from stemtheory.runtime import Floats
+from stemtheory.claims.language.letters import Letter
+from stemtheory.runtime import Floats, UsageError
 
 
-def scene_of(path: Path | FedAvgPath) -> RunScene:
+def scene_of(path: Recorded) -> RunScene:
     """Return the scene of a recorded run, kept with it, so that all lines share their norms."""
     kept: RunScene = vars(path).setdefault("scene", RunScene(path))
     return kept
 
 
+OF_POINTS = ("xbar",)  # what follows from the points of any run
+# What is a field's letter in a line, and something else of a recorded run.
+HIDDEN = {*vars(Recorded)} - {*OF_POINTS}
+# Closed forms of what comes after F_u, of STEM alone.
+CLOSED = ("growth", "next_drift", "bracket_noise", "moved_gradients", "apart_gradients")
 NOISY = 8  # standard deviations: larger noise in a gradient is not expected, for rounding alone
 
 
 class RunScene(Scene):
-    """Letters of a recorded run of STEM or FedAvg."""
+    """Letters of a recorded run."""
 
-    def __init__(self, path: Path | FedAvgPath) -> None:
+    def __init__(self, path: Recorded) -> None:
         super().__init__()
         self.path = path
         self._instances: dict[Index, Times] = {}
@@ -51,7 +58,7 @@ class RunScene(Scene):
     @cached_property
     def sizes(self) -> dict[str, Any]:
         """The letters without indices."""
-        s, path = self.path.setting, self.path
+        s = self.path.setting
         return {
             **{
                 name: getattr(s, name) for name in ("K", "I", "b", "L", "sigma", "zeta", "gap", "T")
@@ -59,8 +66,16 @@ class RunScene(Scene):
             "B": s.initial_batch,
             "m": s.sync_batch,
             "c": self._momentum_constant(),
-            "step": path.eta if isinstance(path, FedAvgPath) else np.nan,
+            "step": self._constant_step(),
         }
+
+    def _constant_step(self) -> float:
+        """The step size where it is the same at every t."""
+        path = self.path
+        if isinstance(path, StateRun):
+            steps = path.eta[1:-1]
+            return float(steps[0]) if (steps == steps[0]).all() else np.nan
+        return path.eta if isinstance(path, FedAvgPath) else np.nan
 
     def _momentum_constant(self) -> float:
         """c as the schedule declares it, or else as its first step has it."""
@@ -86,19 +101,59 @@ class RunScene(Scene):
         return kept.reshape(len(kept), *axes, *dims)
 
     def _array(self, name: str) -> Floats:
-        path = self.path
-        match name:
-            case "x":
-                return path.p
-            case "growth":
-                return self._growth
-            case "next_drift":
-                return path.expected_drift  # type: ignore[union-attr]
-            case "bracket_noise":
-                return path.noise_change  # type: ignore[union-attr]
-            case "moved_gradients" | "apart_gradients":
-                return np.asarray(getattr(closed_forms, name)(path))
-        return np.asarray(getattr(path, name))
+        """Return the values of a letter at every t: [T + 2], then replicates, workers, coordinates.
+
+        Raises
+        ------
+        UsageError
+            If the run has no such letter.
+        """
+        letter = letters.LETTERS[name]
+        if (states := self._states(letter)) is not None:
+            return self._field(states, letter)
+        path, asked = self.path, letter.field or name
+        if asked == "x":
+            return path.p
+        if asked in CLOSED and isinstance(path, Path):
+            return self._closed(path, asked)
+        return np.asarray(getattr(path, asked))
+
+    def _states(self, letter: Letter) -> StateRun | None:
+        """Return the run by the fields of its state, for a letter that is one of these."""
+        path, asked = self.path, letter.field or letter.name
+        if isinstance(path, StateRun):
+            return path
+        assert isinstance(path, Directed)
+        derived = asked not in HIDDEN and np.ndim(getattr(path, asked, 0)) > 0
+        if (derived or asked in ("x", *CLOSED)) and not letter.unaveraged:
+            return None
+        if asked not in path.letters:
+            raise path.refusal(asked)
+        return path.states
+
+    def _field(self, path: StateRun, letter: Letter) -> Floats:
+        """Return a field of the state of any algorithm; of the server's without their axis."""
+        asked = letter.field or letter.name
+        if asked in OF_POINTS:
+            return np.asarray(getattr(path, asked))
+        every = path.local(asked) if letter.unaveraged else path[asked]
+        if not letter.vector or "k" in letter.indices:
+            return every
+        if every.shape[2] > 1:
+            raise UsageError(
+                f"{letter.name} is at times alone, but {asked} is every worker's in a run of"
+                f" {path.case.algorithm}: let the letter stand at workers too."
+            )
+        return every[:, :, 0]
+
+    def _closed(self, path: Path, name: str) -> Floats:
+        """Return what is known of the future of STEM."""
+        if name == "growth":
+            return self._growth
+        own = {"next_drift": "expected_drift", "bracket_noise": "noise_change"}
+        if name in own:
+            return np.asarray(getattr(path, own[name]))
+        return np.asarray(getattr(closed_forms, name)(path))
 
     @cached_property
     def _growth(self) -> Floats:
@@ -125,17 +180,20 @@ class RunScene(Scene):
     def _mean_noise(self, node: At, times: Times) -> Any:
         """Return the noise of the run's own minibatch of d_t at a point of that estimate."""
         path, point = self.path, node.point
-        assert isinstance(path, Path)
         assert isinstance(point, Symbol)
         every = self._array(point.name)
         at = times[point.at[0]]
+        if isinstance(path, StateRun):
+            return np.stack([path.noise(int(t), every[t]) for t in at])[:, :, :, None]
+        assert isinstance(path, Path)
         return np.stack([noise(path, every[i], minibatch(path, int(i) - 1)) for i in at])[
             :, :, :, None
         ]
 
     def compared(self, step: Relation, given: Index) -> Relation:
         """Return a comparison in excess form, with the closed forms of what comes after F_u."""
-        return compared(step, given, FEDAVG if isinstance(self.path, FedAvgPath) else STEM)
+        known = {Path: STEM, FedAvgPath: FEDAVG}
+        return compared(step, given, known.get(type(self.path), ()))
 
     def there(self, place: str, times: Times) -> Any:
         """Return at which instances a place is."""
@@ -178,10 +236,21 @@ class RunScene(Scene):
             return 8 * EPS * (size + NOISY * path.setting.sigma)
         if not node.at:
             return 0.0
+        letter = letters.LETTERS[node.name]
+        if node.name not in ("x", "xbar") and (states := self._states(letter)) is not None:
+            return path.T * EPS * (np.abs(value) + self._reach(states, letter))
         if node.vector:
             grown = path.case.I + path.case.K if node.name in ("x", "xbar") else 8
             return grown * EPS * np.abs(value)
         return 16 * EPS * np.abs(value)
+
+    def _reach(self, states: StateRun, letter: Letter) -> float:
+        """How large what a field is computed from may be: points, and gradients as x/eta."""
+        every = self._array(letter.name)
+        own = float(np.nanmax(np.abs(every), initial=0.0))
+        if letter.units == letters.GRADIENT:
+            return own + self._largest / float(np.nanmin(states.eta[1:-1]))
+        return own + (self._largest if letter.units == letters.x.units else 0.0)
 
     @cached_property
     def _largest(self) -> float:

@@ -30,6 +30,7 @@ from stemtheory.claims.language.expression import (
     Young,
     expr,
 )
+from stemtheory.runtime import UsageError
 
 Units = tuple[Fraction, Fraction]  # the powers of s and of r
 Range = Literal["any", "nonnegative", "from one", "to one"]
@@ -49,6 +50,8 @@ class Letter:
     range: Range = "nonnegative"
     vector: bool = False
     lag: int = 0  # by how much the printed time is behind
+    field: str = ""  # of the algorithm's state, where it is called otherwise
+    unaveraged: bool = False  # as the workers' own step leaves it, before an averaging
 
     def __getitem__(self, at: Any) -> Symbol:
         given = at if isinstance(at, tuple) else (at,)
@@ -71,12 +74,21 @@ LETTERS: dict[str, Letter] = {}
 def letter(
     name: str, latex: str, units: tuple[Any, Any] = NUMBER, indices: str = "t", **more: Any
 ) -> Letter:
-    """Add a letter to the vocabulary; a second one of its name is refused by a ValueError."""
-    if name in LETTERS:
-        raise ValueError(f"letter {name} is already in the vocabulary.")
+    """Add a letter to the vocabulary and return it; the same one may be added again.
+
+    Raises
+    ------
+    UsageError
+        If another letter of its name is there.
+    """
     power = (Fraction(units[0]), Fraction(units[1]))
-    LETTERS[name] = Letter(name, latex, power, indices, **more)
-    return LETTERS[name]
+    made = Letter(name, latex, power, indices, **more)
+    if LETTERS.setdefault(name, made) != made:
+        raise UsageError(
+            f"letter {name} is in the vocabulary already, as {LETTERS[name].latex}: call it"
+            " otherwise, and say by field= what the algorithm calls it."
+        )
+    return made
 
 
 def constant(name: str, latex: str, units: tuple[Any, Any] = NUMBER, **more: Any) -> Symbol:

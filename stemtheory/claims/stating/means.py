@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from stemtheory.claims.base import Case, Claim, Comparison
-from stemtheory.claims.evidence.fedavg_path import FedAvgPath, recorded
-from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.fedavg_path import Recording, recorded
 from stemtheory.claims.evidence.scenes import scene_of
 from stemtheory.claims.language import Evaluation, Index, Line, Times, excess, known
 from stemtheory.claims.language.letters import t
 from stemtheory.claims.means import mean_sides
 from stemtheory.claims.stating.sides import claim_of, together, trimmed
-
-Recording = Path | FedAvgPath
 
 
 def averaged(

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any
 
 from stemtheory.claims.base import Claim, Comparison
-from stemtheory.claims.evidence.fedavg_path import FedAvgPath
+from stemtheory.claims.evidence.fedavg_path import Recording
 from stemtheory.claims.evidence.futures import FEDAVG, SAMPLED, STEM, compared
-from stemtheory.claims.evidence.path import Path
 from stemtheory.claims.evidence.point_scenes import points_of
 from stemtheory.claims.evidence.scenes import RunScene, scene_of
 from stemtheory.claims.language import Expr, Index, Line, valued
@@ -44,7 +43,7 @@ def stated(
 
 
 def on_run(
-    path: Path | FedAvgPath,
+    path: Recording,
     line: Line,
     given: Index = t,
     place: tuple[str, Index] = ("all", t),

@@ -33,11 +33,11 @@ def together(
 ) -> Comparison:
     """Return the sides of several comparisons one after the other, with their places and times."""
     found = [_sides(evaluation, step, times) for step in steps]
-    shapes = [np.shape(side) for sides in found for side in sides]
-    axes = max(2, *map(len, shapes))
+    axes = max(2, *(np.ndim(side) for sides in found for side in sides))
+    shapes = [np.shape(padded(side, axes)) for sides in found for side in sides]
     shape = np.broadcast_shapes((len(times.at["t"]), *[1] * (axes - 1)), *shapes)
     left, right, floor = (
-        np.concatenate([np.broadcast_to(side, shape) for side in column])
+        np.concatenate([np.broadcast_to(padded(side, axes), shape) for side in column])
         for column in zip(*found, strict=True)
     )
 
@@ -61,6 +61,12 @@ def _sides(evaluation: Evaluation, step: Relation, times: Times) -> tuple[Any, A
 
 def _size(value: Any, node: Any) -> Any:
     return np.sqrt((value * value).sum(axis=-1)) if node.is_vector else np.abs(value)
+
+
+def padded(value: Any, axes: int) -> Any:
+    """Return a value with axes of length 1 behind those that it has; a number as it is."""
+    value = np.asarray(value)
+    return value.reshape(*value.shape, *[1] * (axes - value.ndim)) if value.ndim else value
 
 
 def trimmed(value: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Runs of any algorithm, recorded by the fields of its state."""
