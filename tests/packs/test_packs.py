@@ -19,7 +19,7 @@ from stemtheory.claims.ledger import uncovered
 from stemtheory.runtime import Verdict
 from tests.helpers.sources import ROOT
 
-NAMES = ["fedavg-drift", "storm"]
+NAMES = ["fedavg-drift", "scaffold", "storm"]
 MOST_LINES, LEAST_CLAIMS = 400, 12
 
 
