@@ -29,7 +29,19 @@ SF8   Option I, without noise, h <= 1/(2 L), over rounds r with points x_r, G_r 
 
       added up: ||m_r||^2 is left with 1 - 1/2 - 2 rho^2/4 > 0, G_r^2 with 1 - 2 rho^2 >= 0.7194, of
       which 2 over it is at most 14/5 and rho^2 over it at most 1/5.
-SF9   SF8 at h = 1/(2 L): the exponents are those of powers.
+SF9   With noise and h <= 1/(4 L). Its sum S over a round has E||S||^2 = I sigma^2/(bK), and E <grad
+      f(x_r), S> = 0; E||h m + eta S||^2 <= 2 h^2 E||m||^2 + 2 eta^2 E||S||^2, for it meets later
+      steps. In SF6 the root mean square is at most 1.1362 eta i (E||v_k||^2)^{1/2} + N_i, N_i^2 =
+      eta^2 (sigma^2/b) (1 + ... + (1 + eta L)^{2(i-1)}) <= 1.2975 eta^2 i sigma^2/b, by induction:
+      new noise is added to (1 + eta L)^2 N^2 alone. With rho^2 = 1.1362^2 L^2 h^2/3 <= 0.0269
+
+          E||m - grad f||^2 <= 4 rho^2 (G^2 + L^2 Delta^2) + 1.2975 L^2 eta^2 (I - 1) sigma^2/b,
+
+      first 2 rho^2 (G^2 + H^2). ||m||^2 is left with 1/2 - 8 rho^2/16 > 0, G^2 with 1 - 4 rho^2 >=
+      0.8924: 2/0.8924 <= 9/4 for the gap, 2 rho^2/0.8924 <= 1/16 for H^2, and of the noise (2 + 8
+      rho^2/4)/0.8924 <= 7/3 for L h/(bKI), and 1.2975/0.8924 <= 3/2 for L^2 h^2/(bI).
+SF10  SF9 at h = (bKI/R)^{1/2}/L: exponents of powers. At b = I = 1 rounds are eps^{-2}; the longest
+      I that leaves eps^{-2}/K samples is eps^{-1}/(b K^2), and rounds are K/eps then.
 """
 
 from __future__ import annotations
@@ -44,22 +56,11 @@ import numpy as np
 from stemtheory.algorithms import Scaffold
 from stemtheory.bounds import Premise
 from stemtheory.claims import averaged, stated
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials
+from stemtheory.claims import exponents as of_power
+from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
 from stemtheory.claims.evidence.recorded import square
-from stemtheory.claims.exponents import (
-    BY_HAND,
-    comparison,
-    eps,
-    exact,
-    in_terms,
-    solve,
-)
-from stemtheory.claims.exponents import (
-    I as LOCAL,
-)
-from stemtheory.claims.exponents import (
-    T as STEPS,
-)
+from stemtheory.claims.evidence.states.run import lay_open
+from stemtheory.claims.exponents import BY_HAND, comparison, eps, exact, in_terms, solve
 from stemtheory.claims.language import equal
 from stemtheory.claims.language import letters as of
 from stemtheory.claims.language.letters import E, I, L, b, end, eta, k, l, sigma, start, step, t, x
@@ -99,12 +100,15 @@ def still(level: str) -> tuple[Case, ...]:
     return tuple(of_scaffold("cosine", I, rounds, sigma=0.5, replicates=R) for I in (2, 8))
 
 
+TURNED: dict[str, Any] = {"h": 0.15, "het_frequency": 0.85, "het_phase": np.pi / 4}
+TURNED |= {"K": 2, "dim": 1, "x1": 0.0}  # local SGD holds such workers off the minimum
+
+
 def long_runs(level: str) -> tuple[Case, ...]:
-    """Return long runs without noise, one on workers that local SGD holds off the minimum."""
+    """Return long runs without noise."""
     rounds = 25 * SIZES[level][0]
-    turned: dict[str, Any] = {"h": 0.15, "het_frequency": 0.85, "het_phase": np.pi / 4}
     made = [of_scaffold(name, 8, rounds, "I") for name in ("cosine", "quadratic", "welsch")]
-    return (*made, of_scaffold("quadratic", 8, 8 * rounds, "I", x1=0.0, K=2, dim=1, **turned))
+    return (*made, of_scaffold("quadratic", 8, 8 * rounds, "I", **TURNED))
 
 
 class Uncorrected(Scaffold):
@@ -129,29 +133,58 @@ def by(kind: type[Scaffold], name: str) -> Mutant:
     return Mutant(name, algorithm=lambda case: kind(**dict(case.algorithm_options)))
 
 
-def short(case: Case) -> tuple[Premise, ...]:
-    """The premise h <= 1/(2 L)."""
-    return (Premise("eta I <= 1/(2 L)", dict(case.options)["eta"] * case.I <= 0.5),)
+def short(case: Case, longest: float = 1 / 2) -> tuple[Premise, ...]:
+    """The premise that h, on a problem with L = 1, is at most that."""
+    return (Premise(f"eta I <= {longest}/L", dict(case.options)["eta"] * case.I <= longest),)
 
 
-def stationary(path: Any) -> Comparison:
+def of_rounds(path: Any) -> tuple[Any, Any, Any]:
+    """Return ||grad f||^2 at the starts of rounds [rounds, R], the first gap, and H^2."""
+    f, points = path.problem, path["server"][1 : path.T + 1 : path.case.I, :, 0]
+    apart = f.gradient(path["x"][1]) - f.full_gradient(points[0])[:, None]
+    gap = f.value(points[0]) - f.constants().f_star
+    return square(f.full_gradient(points)), gap, square(apart).mean(axis=-1)
+
+
+def silent(path: Any) -> Comparison:
     """SF8: the mean of ||grad f||^2 over the rounds, and what it is at most."""
-    case, points = path.case, path["server"][1 : path.T + 1 : path.case.I, :, 0]
-    slopes = square(path.problem.full_gradient(points))
-    apart = path.problem.gradient(path["x"][1]) - path.problem.full_gradient(points[0])[:, None]
-    gap = path.problem.value(points[0]) - path.problem.constants().f_star
-    h = case.I * dict(case.options)["eta"]
-    right = 14 * gap / (5 * h) + square(apart).mean(axis=-1) / 5
-    return Comparison(slopes.mean(axis=0), right / case.rounds, t=case.rounds)
+    slopes, gap, apart = of_rounds(path)
+    h, R = path.case.I * dict(path.case.options)["eta"], path.case.rounds
+    return Comparison(slopes.mean(axis=0), (14 * gap / (5 * h) + apart / 5) / R, t=R)
 
 
-def rate(length: Fraction) -> Comparison:
-    """SF9: exponents of SF8 in T and I with eta = I^-length/(2 L)."""
-    h, rounds = LOCAL ** (1 - length), STEPS / LOCAL
-    found = (h * rounds) ** -1
-    needed = in_terms(rounds, T=solve(found))
+def noisy_runs(level: str) -> tuple[Case, ...]:
+    """Return long runs with noise and h = 1/4."""
+    rounds, own = 25 * SIZES[level][0], {"sigma": 0.5, "replicates": 64, "u": 1 / 16}
+    made = [of_scaffold(name, 4, rounds, "I", **own) for name in ("cosine", "quadratic", "welsch")]
+    quiet = {"sigma": 0.01, "replicates": 8, "u": 1 / 16, **TURNED}
+    return (*made, of_scaffold("quadratic", 4, 16 * rounds, "I", **quiet))
+
+
+def noisy(case: Case, kind: type[Scaffold] = Scaffold) -> Comparison:
+    """SF9: the same in the mean over replicates; a mutant is of another kind."""
+    path = lay_open(case, kind(**dict(case.algorithm_options)))
+    slopes, gap, apart = of_rounds(path)
+    s, h, R = path.setting, case.I * dict(case.options)["eta"], case.rounds
+    right = 9 * gap / (4 * h * R) + apart / (16 * R)
+    right += s.sigma**2 / (s.b * s.I) * (7 * s.L * h / (3 * s.K) + 3 * (s.L * h) ** 2 / 2)
+    found, n = slopes.mean(axis=0), case.replicates
+    spread = found.std(ddof=1) / np.sqrt(n)
+    return Comparison(found.mean(), right[0], t=R, spread=spread, dof=n - 1)
+
+
+def rates(power: Fraction) -> Comparison:
+    """SF10: exponents of SF9's terms with L h = (bKI/R)^power."""
+    R, per_step = of_power.T / of_power.I, of_power.b * of_power.K
+    h, target = (per_step * of_power.I / R) ** power, (per_step * of_power.T) ** Fraction(-1, 2)
+    steps, apart = solve(target), h**2 / (of_power.b * of_power.I)
+    longest = eps * in_terms(of_power.T, T=steps) / of_power.K
     return comparison(
-        *exact("mean ||grad f||^2", found, LOCAL / STEPS), *exact("rounds", needed, eps**-1)
+        *exact("descent", (h * R) ** -1, target),
+        *exact("noise", h / (per_step * of_power.I), target),
+        *exact("drift", apart, of_power.K * of_power.I / of_power.T),
+        *exact("samples", of_power.b * steps, of_power.K**-1 * eps**-2),
+        *exact("rounds", in_terms(R, T=steps, I=longest), of_power.K * eps**-1),
     )
 
 
@@ -237,7 +270,7 @@ CLAIMS = (
         formula=r"\frac1R \sum_r \|\nabla f(x_r)\|^2 \le \frac1R \left(\frac{14}{5 h}"
         r" (f(x_1) - f^*) + \frac15 H^2\right)",
         by_hand="Rounds are summed, which no line about steps does.",
-        compare=stationary,
+        compare=silent,
         cases=long_runs,
         premises=short,
         mutants=(SCALED, LOCAL_SGD),
@@ -245,12 +278,26 @@ CLAIMS = (
     Claim(
         id="SF9",
         label="theorem",
+        kind="expectation",
+        algorithm="scaffold",
+        statement="Option I: the mean over R rounds, with noise; zeta is in the first round alone.",
+        formula=r"\frac1R \sum_r E\|\nabla f(x_r)\|^2 \le \frac{9}{4 h R} (f(x_1) - f^*)"
+        r" + \frac{H^2}{16 R} + \frac{7 L h \sigma^2}{3 b K I} + \frac{3 L^2 h^2 \sigma^2}{2 b I}",
+        by_hand="Rounds are summed, which no line about steps does.",
+        compare=noisy,
+        cases=noisy_runs,
+        premises=partial(short, longest=1 / 4),
+        mutants=(SCALED, wrong(LOCAL_SGD.name, kind=Uncorrected)),
+    ),
+    Claim(
+        id="SF10",
+        label="theorem",
         kind="rate",
         by_hand=BY_HAND,
-        statement="The rounds to eps are of order 1/eps, whatever I is.",
-        formula=r"\frac1R \sum_r \|\nabla f(x_r)\|^2 = O(I/T),\quad R = T/I = O(1/\epsilon)",
-        compare=rate,
-        cases=lambda level: (Fraction(1),),
-        mutants=(Mutant("eta = 1/(2 L I^{1/2})", compare=lambda _: rate(Fraction(1, 2))),),
+        statement="eps^{-2}/K samples, and K/eps rounds at the longest I that leaves them.",
+        formula=r"h = (bKI/R)^{1/2}/L:\quad bT = O(\epsilon^{-2}/K),\quad T/I = O(K/\epsilon)",
+        compare=rates,
+        cases=lambda level: (Fraction(1, 2),),
+        mutants=(Mutant("(bKI/R)^{1/3}", compare=lambda _: rates(Fraction(1, 3))),),
     ),
 )
