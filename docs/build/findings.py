@@ -63,7 +63,7 @@ def values() -> dict[str, str]:
 def printed() -> Mapping[str, str]:
     """Return the lines of the proof that a synchronisation touches, in the order of the proof."""
     (stem,) = chosen_packs(("stem",))
-    return stem.matrices["synchronisation"]
+    return stem.matrices["synchronisation"].lines
 
 
 def readings_values() -> dict[str, str]:

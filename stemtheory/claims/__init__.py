@@ -1,12 +1,23 @@
 """The claims ledger: every analytic line of a paper as data, put to the test by five checkers."""
 
-from stemtheory.claims.base import ALL_READINGS, Case, Claim
+from stemtheory.claims.base import (
+    ALL_READINGS,
+    SCALED,
+    Case,
+    Claim,
+    Comparison,
+    Mutant,
+    dials,
+    quadratic,
+    wrong,
+)
 from stemtheory.claims.casefiles import locate, replay, shipped, worst
 from stemtheory.claims.checking import surprising
 from stemtheory.claims.contract import check_problem, passed
 from stemtheory.claims.contract.algorithms import check_algorithm
 from stemtheory.claims.contract.along import estimate_constants
 from stemtheory.claims.contract.rows import ContractRow, records
+from stemtheory.claims.evidence.fedavg_path import recorded
 from stemtheory.claims.evidence.flat_model import Flat, growth
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import square
@@ -16,6 +27,7 @@ from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA
 from stemtheory.claims.language.mutation import wrong_versions
 from stemtheory.claims.ledger import Packs, claims, of_pack, one, select, uncovered
+from stemtheory.claims.pack import Matrix as PackMatrix
 from stemtheory.claims.pack import Pack
 from stemtheory.claims.paper.schedule import CHOSEN, WEIGHT
 from stemtheory.claims.probing import Probe, probe

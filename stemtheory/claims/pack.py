@@ -31,14 +31,26 @@ class Label(NamedTuple):
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class Matrix:
+    """Printed lines, each with a word for it, that are shown under every reading of a listing.
+
+    ``note`` stands above them, and ``beside`` over the other lines of the same alias.
+    """
+
+    lines: Mapping[str, str]
+    note: str = ""
+    beside: str = "Beside them"
+
+
 @dataclass(frozen=True, eq=False)
 class Pack:
     """A paper's claims as ``pack.toml`` announces them; ``package`` is imported from ``folder``.
 
     ``sections`` maps a section of the ledger to its module, ``aliases`` a name to the claims of one
-    question, and ``matrices`` such a name to the printed lines that its table shows under every
-    reading, with a word for each. ``algorithm`` is what claims about runs are asked of that name no
-    other; without it the usual panel's.
+    question, and ``matrices`` such a name to the lines that its table shows under every reading.
+    ``algorithm`` is what claims about runs are asked of that name no other; without it the usual
+    panel's.
     """
 
     folder: Path
@@ -56,7 +68,7 @@ class Pack:
     subject: str = ""
     algorithm: str = ""
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    matrices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    matrices: Mapping[str, Matrix] = field(default_factory=dict)
 
     @property
     def home(self) -> Path:
@@ -134,6 +146,7 @@ def _pack(table: Mapping[str, Any], file: Path, package: str) -> Pack:
     made["authors"] = tuple(table["authors"])
     made["labels"] = {name: Label(**label) for name, label in table["labels"].items()}
     made["aliases"] = {name: tuple(ids) for name, ids in table.get("aliases", {}).items()}
+    made["matrices"] = {name: Matrix(**found) for name, found in table.get("matrices", {}).items()}
     return Pack(file.parent, package, **made)
 
 
@@ -178,6 +191,13 @@ def _is_label(value: object) -> bool:
     return "number" in value and all(isinstance(text, str) for text in value.values())
 
 
+def _is_matrix(value: object) -> bool:
+    if not isinstance(value, dict) or not {"lines"} <= set(value) <= {"lines", "note", "beside"}:
+        return False
+    words = [text for name, text in value.items() if name != "lines"]
+    return _maps_to(_is_text)(value["lines"]) and all(map(_is_text, words))
+
+
 _TEXT: tuple[str, Callable[[object], bool]] = ("a text", _is_text)
 FIELDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "name": ("a name of small letters, digits, - and _", _is_like(NAME)),
@@ -199,5 +219,8 @@ FIELDS: dict[str, tuple[str, Callable[[object], bool]]] = {
         _maps_to(_is_label),
     ),
     "aliases": ("a table of lists of claims", _maps_to(_are_texts)),
-    "matrices": ("a table of tables of words by claim", _maps_to(_maps_to(_is_text))),
+    "matrices": (
+        "a table of tables, each with lines (words by claim), note and beside",
+        _maps_to(_is_matrix),
+    ),
 }

@@ -106,7 +106,7 @@ def verify(
     packs = chosen_packs(pack or ())
     if pack:
         document["uncovered"] = {each.name: uncovered(each) for each in packs}
-    shown = {title: lines for each in packs for title, lines in each.matrices.items()}
+    shown = {name: found for each in packs for name, found in each.matrices.items()}
     matrix = shown.get(names[0]) if names and len(names) == 1 else None
     console.emit(document, json, lambda: display_claims.show_ledger(document, known, matrix))
     survivors = [m for m in document.get("mutants", []) if not m["rejected"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stemtheory.claims import Case, Claim
+from stemtheory.claims import PackMatrix as Shown
 from stemtheory.cli.certify import round_of, show_checks, show_refused
 from stemtheory.cli.console import line, table
 from stemtheory.cli.display import Document
@@ -26,9 +27,7 @@ FATES = {
 FEW = 3  # claims of which survivors are listed
 
 
-def show_ledger(
-    document: Document, known: Mapping[str, Claim], shown: Mapping[str, str] | None = None
-) -> None:
+def show_ledger(document: Document, known: Mapping[str, Claim], shown: Shown | None = None) -> None:
     """Print the rows by section, what was unexpected, and the count of verdicts.
 
     ``shown`` are printed lines whose verdicts are set side by side by reading, instead of rows.
@@ -82,17 +81,17 @@ def _slack(factor: float | None) -> str:
     return "" if factor is None else f"{factor:.4g}"
 
 
-def show_matrix(document: Document, known: Mapping[str, Claim], shown: Mapping[str, str]) -> None:
-    """Print what each reading of the synchronisation breaks, and the repaired chain."""
-    line("Algorithm 1 leaves open which x_t^(k) a worker subtracts right after a synchronisation.")
+def show_matrix(document: Document, known: Mapping[str, Claim], shown: Shown) -> None:
+    """Print what each reading of the synchronisation breaks, and the lines beside these."""
+    line(shown.note)
     table(("reading", "what happens at a synchronisation"), list(READING_TEXT.items()))
-    found = matrix(document, known, shown)
+    found = matrix(document, known, shown.lines)
     rows = [[name, text, *(cells[r] for r in READINGS)] for name, text, cells in found.printed]
     table(("line", "of the paper", *READINGS), rows, "The paper's lines under each reading")
     line("x: left side over right one, in expectation, at the worst instance found (stemtheory")
-    line("explain M3, which also shows what fails on single replicates given the past)")
-    head = ("line", "of the repaired chain", "readings", "verdict", "margin")
-    table(head, found.repaired, "The repaired chain")
+    line("explain LINE, which also shows what fails on single replicates given the past)")
+    head = ("line", "says", "readings", "verdict", "margin")
+    table(head, found.repaired, shown.beside)
     show_summary(document)
 
 

@@ -145,7 +145,7 @@ def both_ways(row: Json) -> str:
 
 
 class Repaired(NamedTuple):
-    """One line of the repaired chain: its readings, verdict and smallest margin."""
+    """A line beside the printed ones: its readings, verdict and smallest margin."""
 
     id: str
     statement: str

@@ -97,7 +97,7 @@ def test_a_label_without_either_is_noticed() -> None:
 def test_names_in_a_shipped_pack_are_names_of_claims() -> None:
     for pack in SHIPPED:
         own = {claim.id for claim in of_pack(pack)}
-        assert all(set(lines) <= own for lines in pack.matrices.values())
+        assert all(set(found.lines) <= own for found in pack.matrices.values())
         assert set(pack.matrices) <= set(pack.aliases)
 
 
@@ -215,6 +215,7 @@ SPOILED = {
     "label": ('{ number = "eq. (2)" }', '{ title = "No number" }', "labels is"),
     "section": ('"directions"', '"directions.py/x"', "sections is"),
     "module": ('"directions"', '"elsewhere"', ".elsewhere cannot be imported"),
+    "matrix": ("[labels]", '[matrices]\none = { lines = ["EX-1"] }\n[labels]', "matrices is"),
     "needs": ("stemtheory >= 0.2", "other >= 0.2", "a version, such as"),
     "newer": (
         "stemtheory >= 0.2",

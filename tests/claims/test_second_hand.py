@@ -32,7 +32,7 @@ CONSTANTS = (
     *("REP3", "REP5", "REP6", "REP7", "R4", "Ri", "Rii", "Riii"),
     *("Riv", "E1", "E2", "E3", "LOGFREE"),
 )
-LINES = {name: claim for name, claim in claims().items() if claim.line}
+LINES = {name: claim for name, claim in claims(["stem"]).items() if claim.line}
 COMPARED = [name for name in LINES if name not in {*OWN, *CONSTANTS, *second_hand.LEFT_OUT}]
 ASSIGNMENTS = [(seed, t) for seed in range(5) for t in (6, 7, 8)]  # inside a round, and its end
 DIVIDED = ("REP4", "Ra", "Rb", "Rc")  # by eta_T T/2, so that a run can be put beside them

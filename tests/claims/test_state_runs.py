@@ -133,7 +133,7 @@ def test_a_missing_field_is_one_sentence() -> None:
     stem = recorded(replace(SMALL, algorithm="stem"))
     with pytest.raises(
         UsageError,
-        match=r"c_k is asked .* stem keeps a, batch, d, eta, fresh, g, stale, weight, x: ask for one",
+        match=r"c_k is asked .* stem keeps a, batch, d, eta, fresh, g, stale, weight, x: ask",
     ):
         stem["c_k"]
     with pytest.raises(UsageError, match="d is asked for, but a run of scaffold keeps"):
