@@ -5,16 +5,13 @@ Run it after a change of a pack: ``python -m docs.build.packs``. Tests fail when
 
 from __future__ import annotations
 
-import importlib
-import sys
-import tomllib
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from docs.build.templates import DOCS, fill, table_row
-from stemtheory.claims import Claim, verify
+from stemtheory.claims import claims, verify
 from stemtheory.claims.checking import Ledger
 
 PACKS = DOCS.parent / "packs"
@@ -25,28 +22,16 @@ def folder_of(name: str) -> Path:
     return PACKS / name / f"stemtheory_{name.replace('-', '_')}"
 
 
-def claims_of(name: str) -> dict[str, list[Claim]]:
-    """Return the claims of a pack by ``package.module:CLAIMS``; it is importable from now on."""
-    folder = folder_of(name)
-    if (root := str(folder.parent)) not in sys.path:
-        sys.path.insert(0, root)
-    about = tomllib.loads((folder / "pack.toml").read_text(encoding="utf-8"))
-    modules = [f"{folder.name}.{module}" for module in about["sections"].values()]
-    return {f"{m}:CLAIMS": list(importlib.import_module(m).CLAIMS) for m in modules}
-
-
 @cache
 def ledger(name: str) -> Ledger:
     """Return the document of a quick verify of a pack, mutants and all."""
-    return verify(list(claims_of(name)), mutants=True, jobs=1)
+    return verify(packs=[str(folder_of(name))], mutants=True, jobs=1)
 
 
 def values(name: str) -> dict[str, Any]:
-    """Return what a template may name: the table, counts, and margins by a claim's id."""
-    claims = claims_of(name)
-    found = ledger(name)
+    """Return what a template may name: the table, counts, and what is found by a claim's id."""
+    known, found = claims([str(folder_of(name))]), ledger(name)
     rows = {row["id"]: row for row in found["claims"]}
-    known = {claim.id: claim for made in claims.values() for claim in made}
     counts = Counter(row["verdict"] for row in rows.values())
     return {
         "claims": len(known),

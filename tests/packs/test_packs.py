@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from docs.build.packs import PACKS, claims_of, folder_of, ledger, page
-from stemtheory.claims import Claim
+from docs.build.packs import PACKS, folder_of, ledger, page
+from stemtheory.claims import Claim, claims
+from stemtheory.claims.finding import chosen
+from stemtheory.claims.ledger import uncovered
 from stemtheory.runtime import Verdict
 from tests.helpers.sources import ROOT
 
-NAMES = ["fedavg-drift", "storm"]
+NAMES = ["fedavg-drift", "scaffold", "storm"]
 MOST_LINES, LEAST_CLAIMS = 400, 12
 
 
 def every(name: str) -> list[Claim]:
-    return [claim for made in claims_of(name).values() for claim in made]
+    return list(claims([str(folder_of(name))]).values())
 
 
 def lines_of(folder: Path) -> int:
@@ -50,8 +52,7 @@ def test_claims_are_as_expected_and_their_mutants_are_rejected(name: str) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_claim_has_wrong_versions_or_fails_itself(name: str) -> None:
-    toothless = [c.id for c in every(name) if not c.mutants and not c.expected]
-    assert toothless == []
+    assert [c.id for c in every(name) if not c.mutants and not c.expected] == []
     for claim in every(name):
         if Verdict.VIOLATED in claim.expected.values():
             assert claim.reason, claim.id
@@ -60,17 +61,20 @@ def test_a_claim_has_wrong_versions_or_fails_itself(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_label_has_a_claim_or_a_reason(name: str) -> None:
-    about = tomllib.loads((folder_of(name) / "pack.toml").read_text("utf-8"))
-    labels = {claim.label for claim in every(name)}
-    assert labels <= set(about["labels"])
-    unsaid = [key for key, label in about["labels"].items() if not label.get("reason")]
-    assert set(unsaid) == labels
+    (pack,) = chosen([str(folder_of(name))])
+    assert uncovered(pack) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_constant_is_said_to_be_printed(name: str) -> None:
-    about = tomllib.loads((folder_of(name) / "pack.toml").read_text("utf-8"))
-    assert {label["number"] for label in about["labels"].values()} <= {"derived", ""}
+    (pack,) = chosen([str(folder_of(name))])
+    assert {pack.labels[claim.label].number for claim in every(name)} == {"derived"}
+
+
+def test_the_packs_and_stem_are_read_together() -> None:
+    folders = [str(folder_of(name)) for name in NAMES]
+    together = claims(["stem", *folders])
+    assert len(together) == len(claims(["stem"])) + sum(len(every(name)) for name in NAMES)
 
 
 def test_the_storm_pack_is_short() -> None:
@@ -91,12 +95,15 @@ def test_a_wheel_of_its_own_brings_the_claims(name: str, tmp_path: Path) -> None
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         archive.extractall(site)
-    package = folder_of(name).name
+    package, first = folder_of(name).name, every(name)[0]
     assert {part.split("/")[0].split("-")[0] for part in names} == {package}
     assert f"{package}/FINDINGS.md" in names
-    module = next(iter(claims_of(name)))
-    first = claims_of(name)[module][0]
-    assert first.id in command("verify", module, "--quick", at=site)
+    # Its entry point is found, and every command reads it beside STEM's, without being told.
+    listed = command("list", "claims", at=site).split()
+    assert {claim.id for claim in every(name)} | {"M7"} <= set(listed)
+    found = json.loads(command("verify", first.id, "--json", at=site))
+    assert [row["verdict"] for row in found["claims"]] == ["holds"]
+    assert first.statement[:20] in " ".join(command("explain", first.id, at=site).split())
 
 
 def command(*arguments: str, at: Path) -> str:

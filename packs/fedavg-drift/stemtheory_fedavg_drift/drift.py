@@ -87,7 +87,7 @@ def drifting(level: str) -> tuple[Case, ...]:
 def whole(level: str) -> tuple[Case, ...]:
     """Return runs with the step of FD6, long enough for eta <= 1/(L I)."""
     T = {"quick": 2048, "default": 8192, "full": 65_536}[level]
-    own: dict[str, Any] = {"L": 1.0, "replicates": 32, "x1": 3.0}
+    own: dict[str, Any] = {"L": 1.0, "replicates": 32}
     return tuple(
         of_fedavg(name, 1, I, T // I, sqrt(4 / T), sigma=s, zeta=z, **own)
         for name in ("cosine", "quadratic", "welsch")
