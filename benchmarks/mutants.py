@@ -198,8 +198,16 @@ def copy_of(tree: Path, folder: Path) -> Path:
     return folder
 
 
-def tried(path: str, drawn: list[Mutant], jobs: int) -> Iterator[str]:
+def covered(tests: list[str]) -> frozenset[str]:
+    """Return the tests without those that lie in a folder among them."""
+    folders = [f"{test}/" for test in tests]
+    return frozenset(test for test in tests if not any(test.startswith(f) for f in folders))
+
+
+def tried(path: str, drawn: list[Mutant], jobs: int, passed: set[frozenset[str]]) -> Iterator[str]:
     """Yield for every mutant of a module the test that notices it, "" if none does.
+
+    ``passed`` holds the sets of tests that are known to pass without a mutant, and gets this one.
 
     Raises
     ------
@@ -218,8 +226,10 @@ def tried(path: str, drawn: list[Mutant], jobs: int) -> Iterator[str]:
             finally:
                 free.put(tree)
 
-        if failing := result((ROOT / path).read_text(encoding="utf-8")):
-            sys.exit(f"{path} without a mutant: {failing}")
+        if (tests := covered(tests_near(path))) not in passed:
+            if failing := result((ROOT / path).read_text(encoding="utf-8")):
+                sys.exit(f"{path} without a mutant: {failing}")
+            passed.add(tests)
         yield from pool.map(result, [mutant.source for mutant in drawn])
 
 
@@ -252,9 +262,10 @@ def main() -> None:
         print("\n".join(shown(mutant) for found in drawn.values() for mutant in found))
         return
     record = json.loads(RECORD.read_text("utf-8")) if RECORD.is_file() else {"modules": {}}
+    passed: set[frozenset[str]] = set()
     for path, found in drawn.items():
         results = []
-        for mutant, test in zip(found, tried(path, found, asked.jobs), strict=True):
+        for mutant, test in zip(found, tried(path, found, asked.jobs, passed), strict=True):
             print(f"{shown(mutant)}: {test or 'SURVIVED'}", flush=True)
             results.append(test)
         known = record["modules"].get(path, {})
