@@ -16,6 +16,7 @@ import ast
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,8 @@ from tests.near import near
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "benchmarks/results/mutants.json"
-LONGEST = 900  # seconds; a mutant that never ends is noticed
+LONGEST = 3600  # seconds; a mutant that never ends is noticed
+FAILED = re.compile(r"(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$")
 SKIPPED = (".*", "__pycache__", "*.egg-info", "out", "results", "build", "dist")
 
 # What is mutated, the core and the last mile, and which tests are near besides those of tests.near.
@@ -98,7 +100,15 @@ def tests_near(path: str) -> list[str]:
     name = path.removeprefix("stemtheory/").removesuffix(".py")
     places = [place for place in NEAR if fnmatch(name, place) or fnmatch(name, f"{place}/*")]
     besides = [test for place in places for test in NEAR[place]]
+    if path.startswith("figures/"):  # the tests that name the figure come first
+        named = [t for t in sorted(ROOT.glob("tests/figures/test_*.py")) if _names(t, path)]
+        besides = [*(test.relative_to(ROOT).as_posix() for test in named), *besides]
+        return [*dict.fromkeys(besides)]
     return [*dict.fromkeys([*near(path), *besides])] if places else []
+
+
+def _names(test: Path, path: str) -> bool:
+    return re.search(rf"\b{Path(path).stem}\b", test.read_text(encoding="utf-8")) is not None
 
 
 def sites(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
@@ -168,12 +178,23 @@ def _changed(path: str, source: str, node: ast.expr, wrong: str) -> Mutant:
 
 
 def noticed(tree: Path, path: str, source: str, tests: list[str]) -> str:
-    """Return the test that fails where ``path`` of ``tree`` holds ``source``; "" if none does."""
+    """Return the test that fails where ``path`` of ``tree`` holds ``source``; "" if none does.
+
+    The first of the tests, which is the nearest, runs alone: most mutants need no more.
+    """
     honest = (tree / path).read_text(encoding="utf-8")
+    (tree / path).write_text(source, encoding="utf-8")
+    try:
+        return failing(tree, tests[:1]) or (failing(tree, tests[1:]) if tests[1:] else "")
+    finally:
+        (tree / path).write_text(honest, encoding="utf-8")
+
+
+def failing(tree: Path, tests: list[str]) -> str:
+    """Return the first test that fails, or how pytest ended without one; "" if all pass."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", *IGNORED]
     # bytecode is told apart by second and size, in which a mutant may not differ
     quiet = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg"}
-    (tree / path).write_text(source, encoding="utf-8")
     try:
         done = subprocess.run(
             [*command, *tests], cwd=tree, env=os.environ | quiet,
@@ -181,10 +202,10 @@ def noticed(tree: Path, path: str, source: str, tests: list[str]) -> str:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"nothing within {LONGEST} s"
-    finally:
-        (tree / path).write_text(honest, encoding="utf-8")
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return "" if done.returncode == 0 else (failed or [f"pytest ended with {done.returncode}"])[0]
+    if done.returncode == 0:
+        return ""
+    found = [FAILED.match(line) for line in done.stdout.splitlines()]
+    return next((m[1] for m in found if m), f"pytest ended with {done.returncode}")
 
 
 def copy_of(tree: Path, folder: Path) -> Path:
@@ -198,21 +219,15 @@ def copy_of(tree: Path, folder: Path) -> Path:
     return folder
 
 
-def covered(tests: list[str]) -> frozenset[str]:
-    """Return the tests without those that lie in a folder among them."""
-    folders = [f"{test}/" for test in tests]
-    return frozenset(test for test in tests if not any(test.startswith(f) for f in folders))
-
-
-def tried(path: str, drawn: list[Mutant], jobs: int, passed: set[frozenset[str]]) -> Iterator[str]:
+def tried(path: str, drawn: list[Mutant], jobs: int, passed: set[str]) -> Iterator[str]:
     """Yield for every mutant of a module the test that notices it, "" if none does.
 
-    ``passed`` holds the sets of tests that are known to pass without a mutant, and gets this one.
+    ``passed`` holds the tests that are known to pass without a mutant.
 
     Raises
     ------
     SystemExit
-        If the tests fail without a mutant: then every one would seem to be noticed.
+        If a test that fails with a mutant fails without it too.
     """
     free: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
@@ -222,14 +237,16 @@ def tried(path: str, drawn: list[Mutant], jobs: int, passed: set[frozenset[str]]
         def result(source: str) -> str:
             tree = free.get()
             try:
-                return noticed(tree, path, source, tests_near(path))
+                found = noticed(tree, path, source, tests_near(path))
+                if found and found not in passed:
+                    alone = [found] if found.startswith("tests/") else tests_near(path)
+                    if failing(tree, alone):
+                        sys.exit(f"{path} without a mutant: {found}")
+                    passed.add(found)
+                return found
             finally:
                 free.put(tree)
 
-        if (tests := covered(tests_near(path))) not in passed:
-            if failing := result((ROOT / path).read_text(encoding="utf-8")):
-                sys.exit(f"{path} without a mutant: {failing}")
-            passed.add(tests)
         yield from pool.map(result, [mutant.source for mutant in drawn])
 
 
@@ -262,7 +279,7 @@ def main() -> None:
         print("\n".join(shown(mutant) for found in drawn.values() for mutant in found))
         return
     record = json.loads(RECORD.read_text("utf-8")) if RECORD.is_file() else {"modules": {}}
-    passed: set[frozenset[str]] = set()
+    passed: set[str] = set()
     for path, found in drawn.items():
         results = []
         for mutant, test in zip(found, tried(path, found, asked.jobs, passed), strict=True):
