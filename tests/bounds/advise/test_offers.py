@@ -10,7 +10,14 @@ import pytest
 
 from stemtheory.bounds import evaluate, invert
 from stemtheory.bounds.advise.offers import advise
-from stemtheory.bounds.advise.search import BOUNDS, _strides, cheapest, cheapest_at, neighbours, question
+from stemtheory.bounds.advise.search import (
+    BOUNDS,
+    _strides,
+    cheapest,
+    cheapest_at,
+    neighbours,
+    question,
+)
 from stemtheory.cli.app import main
 from stemtheory.report.plots.costs import costs_of
 from stemtheory.runtime.errors import UsageError
