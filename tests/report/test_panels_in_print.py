@@ -55,7 +55,8 @@ def test_titles_side_by_side_are_apart(words: int) -> None:
 
     with drawn(pair, (3.3, 2.0)) as canvas:
         left, right = (ax._left_title.get_window_extent() for ax in canvas.axes)  # type: ignore[attr-defined]
-        assert left.x1 + canvas.axes[0].title.get_fontsize() * canvas.dpi / 72 < right.x0
+        letter = float(canvas.axes[0].title.get_fontsize()) * canvas.dpi / 72
+        assert left.x1 + letter < right.x0
 
 
 def test_a_moved_panel_has_the_label_of_its_own_column() -> None:
