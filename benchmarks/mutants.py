@@ -56,6 +56,7 @@ NEAR: dict[str, tuple[str, ...]] = {
     "report": ("tests/report",),
     "figures": ("tests/figures",),
 }
+EVERYWHERE = ("tests/whole/test_frozen.py",)
 IGNORED = ("--ignore=tests/simulator/fused/cuda",)
 
 COMPARED = {
@@ -106,8 +107,8 @@ def tests_near(path: str) -> list[str]:
     if path.startswith("figures/"):  # the tests that name the figure come first
         named = [t for t in sorted(ROOT.glob("tests/figures/test_*.py")) if _names(t, path)]
         besides = [*(test.relative_to(ROOT).as_posix() for test in named), *besides]
-        return [*dict.fromkeys(besides)]
-    return [*dict.fromkeys([*near(path), *besides])] if places else []
+        return [*dict.fromkeys([*besides, *EVERYWHERE])]
+    return [*dict.fromkeys([*near(path), *besides, *EVERYWHERE])] if places else []
 
 
 def _names(test: Path, path: str) -> bool:
