@@ -37,8 +37,8 @@ class SlowMoState(NamedTuple):
 class SlowMo:
     """SlowMo; alpha = 1 and beta = 0 is FedAvg."""
 
-    alpha: float = 1.0
-    beta: float = 0.5
+    alpha: float
+    beta: float
 
     costs = Costs()
     chances = ()
