@@ -6,7 +6,10 @@ anybody noticing; each is explained in the record or gets a test. Every module d
 itself, from the seed and its path: ``--seed 1`` tries others. The record is written module by
 module, so that a part of them can be tried at a time.
 
-    python -m benchmarks.mutants [--only GLOB] [--each N] [--seed S] [--jobs J] [--list]
+    python -m benchmarks.mutants [--only GLOB] [--each N] [--seed S] [--jobs J] [--nearest] [--list]
+
+With ``--nearest`` the nearest test alone is run, in a tenth of the time: a mutant that it does not
+notice may be noticed by another one, and the record says of a module how it was tried.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import ast
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +36,8 @@ from tests.near import near
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "benchmarks/results/mutants.json"
-LONGEST = 900  # seconds; a mutant that never ends is noticed
+LONGEST = 3600  # seconds; a mutant that never ends is noticed
+FAILED = re.compile(r"(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$")
 SKIPPED = (".*", "__pycache__", "*.egg-info", "out", "results", "build", "dist")
 
 # What is mutated, the core and the last mile, and which tests are near besides those of tests.near.
@@ -51,6 +56,7 @@ NEAR: dict[str, tuple[str, ...]] = {
     "report": ("tests/report",),
     "figures": ("tests/figures",),
 }
+EVERYWHERE = ("tests/whole/test_frozen.py",)
 IGNORED = ("--ignore=tests/simulator/fused/cuda",)
 
 COMPARED = {
@@ -98,7 +104,15 @@ def tests_near(path: str) -> list[str]:
     name = path.removeprefix("stemtheory/").removesuffix(".py")
     places = [place for place in NEAR if fnmatch(name, place) or fnmatch(name, f"{place}/*")]
     besides = [test for place in places for test in NEAR[place]]
-    return [*dict.fromkeys([*near(path), *besides])] if places else []
+    if path.startswith("figures/"):  # the tests that name the figure come first
+        named = [t for t in sorted(ROOT.glob("tests/figures/test_*.py")) if _names(t, path)]
+        besides = [*(test.relative_to(ROOT).as_posix() for test in named), *besides]
+        return [*dict.fromkeys([*besides, *EVERYWHERE])]
+    return [*dict.fromkeys([*near(path), *besides, *EVERYWHERE])] if places else []
+
+
+def _names(test: Path, path: str) -> bool:
+    return re.search(rf"\b{Path(path).stem}\b", test.read_text(encoding="utf-8")) is not None
 
 
 def sites(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
@@ -168,12 +182,23 @@ def _changed(path: str, source: str, node: ast.expr, wrong: str) -> Mutant:
 
 
 def noticed(tree: Path, path: str, source: str, tests: list[str]) -> str:
-    """Return the test that fails where ``path`` of ``tree`` holds ``source``; "" if none does."""
+    """Return the test that fails where ``path`` of ``tree`` holds ``source``; "" if none does.
+
+    The first of the tests, which is the nearest, runs alone: most mutants need no more.
+    """
     honest = (tree / path).read_text(encoding="utf-8")
+    (tree / path).write_text(source, encoding="utf-8")
+    try:
+        return failing(tree, tests[:1]) or (failing(tree, tests[1:]) if tests[1:] else "")
+    finally:
+        (tree / path).write_text(honest, encoding="utf-8")
+
+
+def failing(tree: Path, tests: list[str]) -> str:
+    """Return the first test that fails, or how pytest ended without one; "" if all pass."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", *IGNORED]
     # bytecode is told apart by second and size, in which a mutant may not differ
     quiet = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg"}
-    (tree / path).write_text(source, encoding="utf-8")
     try:
         done = subprocess.run(
             [*command, *tests], cwd=tree, env=os.environ | quiet,
@@ -181,10 +206,10 @@ def noticed(tree: Path, path: str, source: str, tests: list[str]) -> str:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"nothing within {LONGEST} s"
-    finally:
-        (tree / path).write_text(honest, encoding="utf-8")
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return "" if done.returncode == 0 else (failed or [f"pytest ended with {done.returncode}"])[0]
+    if done.returncode == 0:
+        return ""
+    found = [FAILED.match(line) for line in done.stdout.splitlines()]
+    return next((m[1] for m in found if m), f"pytest ended with {done.returncode}")
 
 
 def copy_of(tree: Path, folder: Path) -> Path:
@@ -198,13 +223,17 @@ def copy_of(tree: Path, folder: Path) -> Path:
     return folder
 
 
-def tried(path: str, drawn: list[Mutant], jobs: int) -> Iterator[str]:
-    """Yield for every mutant of a module the test that notices it, "" if none does.
+def tried(
+    path: str, drawn: list[Mutant], tests: list[str], jobs: int, passed: set[str]
+) -> Iterator[str]:
+    """Yield for every mutant of a module the one of its tests that notices it, "" if none does.
+
+    ``passed`` holds the tests that are known to pass without a mutant.
 
     Raises
     ------
     SystemExit
-        If the tests fail without a mutant: then every one would seem to be noticed.
+        If a test that fails with a mutant fails without it too.
     """
     free: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
@@ -214,12 +243,16 @@ def tried(path: str, drawn: list[Mutant], jobs: int) -> Iterator[str]:
         def result(source: str) -> str:
             tree = free.get()
             try:
-                return noticed(tree, path, source, tests_near(path))
+                found = noticed(tree, path, source, tests)
+                if found and found not in passed:
+                    alone = [found] if found.startswith("tests/") else tests
+                    if failing(tree, alone):
+                        sys.exit(f"{path} without a mutant: {found}")
+                    passed.add(found)
+                return found
             finally:
                 free.put(tree)
 
-        if failing := result((ROOT / path).read_text(encoding="utf-8")):
-            sys.exit(f"{path} without a mutant: {failing}")
         yield from pool.map(result, [mutant.source for mutant in drawn])
 
 
@@ -245,6 +278,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=3, help="mutants of a module (3)")
     parser.add_argument("--seed", type=int, default=0, help="of the places that are drawn (0)")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time (1)")
+    parser.add_argument("--nearest", action="store_true", help="run the nearest test alone")
     parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
     asked = parser.parse_args()
     drawn = {path: mutants(path, asked.each, asked.seed) for path in modules(asked.only)}
@@ -252,13 +286,16 @@ def main() -> None:
         print("\n".join(shown(mutant) for found in drawn.values() for mutant in found))
         return
     record = json.loads(RECORD.read_text("utf-8")) if RECORD.is_file() else {"modules": {}}
+    passed: set[str] = set()
     for path, found in drawn.items():
-        results = []
-        for mutant, test in zip(found, tried(path, found, asked.jobs), strict=True):
+        results, tests = [], tests_near(path)[: 1 if asked.nearest else None]
+        for mutant, test in zip(found, tried(path, found, tests, asked.jobs, passed), strict=True):
             print(f"{shown(mutant)}: {test or 'SURVIVED'}", flush=True)
             results.append(test)
         known = record["modules"].get(path, {})
-        record["modules"][path] = recorded(known, found, results)
+        record["modules"][path] = recorded(known, found, results) | {
+            "tests": "nearest" if asked.nearest else "all near"
+        }
         record |= {"version": __version__, "each": asked.each, "seed": asked.seed, **tally(record)}
         RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 

@@ -33,7 +33,8 @@ from stemtheory.figures._image_table import (
 from stemtheory.figures._images import PAPER_ROW, ROWS, SEED, TUNED_ROW, compare, lacks
 from stemtheory.images import SeedMean, percent, points
 from stemtheory.images.over_seeds import over_seeds
-from stemtheory.report import Figure, FigureTable, Panel, Progress, large, palette
+from stemtheory.report import Figure, FigureTable, Panel, Progress, palette
+from stemtheory.runtime import large
 
 LOOKS = {
     STEM: palette.LOOKS["stem"].style(),

@@ -24,7 +24,7 @@ from stemtheory.certificates import Statement, beside, constants, find, shipped,
 from stemtheory.moments import moments
 from stemtheory.oracles import load_problem
 from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, rounded
 
 K, b = 4, 1
 READINGS = ("literal", "average-first")
@@ -171,7 +171,7 @@ def caption(data: FigureTable) -> str:
 
 def _range(values: Floats) -> str:
     low, high = np.nanmin(values), np.nanmax(values)
-    return f"{low:.4g} to {high:.4g}"
+    return f"{rounded(low, 4)} to {rounded(high, 4)}"
 
 
 SUMMARY = "the constant: printed, by hand, certified by machine, and the worst run found"

@@ -19,7 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from stemtheory.figures._tradeoff import BATCH, CELL, SEED, K, MeasuredGrid, measured
-from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, large, palette
+from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
+from stemtheory.runtime import large
 from stemtheory.simulator import interval
 
 NUS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -32,7 +32,7 @@ from stemtheory.claims import (
     worst,
 )
 from stemtheory.report import READINGS, matrix
-from stemtheory.runtime import Verdict
+from stemtheory.runtime import Verdict, large, rounded
 from stemtheory.schedules import RSTAR_STEPS, theorem_c_b, theorem_eta, theorem_sum_eta_cubed
 
 THREE = READINGS[:3]
@@ -76,7 +76,7 @@ def readings_values() -> dict[str, str]:
         if row["id"] == "M3" and row["conditional"]
     }
     worst_past = {
-        f"past_{reading.replace('-', '_')}": f"{max(map(given_past, cases)):.3g}"
+        f"past_{reading.replace('-', '_')}": rounded(max(map(given_past, cases)))
         for reading, cases in rows.items()
     }
     broken = rows["overwrite"]
@@ -99,10 +99,10 @@ def past_row(found: Mapping[str, Any]) -> str:
     case = Case.from_json(found["case"])
     sigma = case.run.problem.load().constants(case.run.start).sigma
     run = f"{case.problem}, K={case.K}, b={case.b:g}, I={case.I}, sigma={sigma:g}"
-    limits = f"{found['ratio_low']:.2g} to {found['ratio_high']:.2g}"
+    limits = f"{rounded(found['ratio_low'], 2)} to {rounded(found['ratio_high'], 2)}"
     if found["replicates"] == 1:
-        limits = f"{found['ratio_low']:.3g}"
-    return table_row(run, f"{given_past(found):.3g}", limits, found["verdict"])
+        limits = rounded(found["ratio_low"])
+    return table_row(run, rounded(given_past(found)), limits, found["verdict"])
 
 
 def readings_table(document: Mapping[str, Any]) -> str:
@@ -127,8 +127,8 @@ def counterexample_rows() -> str:
         found = replay(shipped()[name])
         case = Case.from_json(found["case"])
         run = f"{case.problem}, K={case.K}, b={case.b:g}, I={case.I}"
-        right = f"{found['right']:.4g}" if found["right"] > 1e-18 else "0"
-        out.append(table_row(f"`{name}`", f"{found['left']:.4g}", right, found["t"], run))
+        right = rounded(found["right"], 4) if found["right"] > 1e-18 else "0"
+        out.append(table_row(f"`{name}`", rounded(found["left"], 4), right, found["t"], run))
     return "\n".join(out)
 
 
@@ -139,9 +139,9 @@ def theorem_values() -> dict[str, str]:
     lines = []
     for reading in THREE:
         sides = [worst(claims()[name], replace(case, reading=reading)) for name in names]
-        cells = [f"{found.right:.4g}" for found in sides if found is not None]
+        cells = [rounded(found.right, 4) for found in sides if found is not None]
         measured = next(found.left for found in sides if found is not None)
-        lines.append(table_row(f"`{reading}`", f"{measured:.4g}", *cells))
+        lines.append(table_row(f"`{reading}`", rounded(measured, 4), *cells))
     d = dict(case.dials)
     run = (
         f"One run with K = {case.K}, b = {case.b:g}, I = {case.I}, T = {case.T}, L = {d['L']:g},"
@@ -251,11 +251,11 @@ def looseness_values() -> dict[str, str]:
         products.append(math.prod(factors.values()))
         if not math.isclose(terms[0] / terms[1], products[-1], rel_tol=1e-9):
             raise ValueError(f"the steps multiply to {products[-1]}, the bounds to {terms}")
-        cells = (f"{factor:.3g}" for factor in factors.values())
+        cells = (rounded(factor) for factor in factors.values())
         star = "*" if s.T == I**3 * (b * K) ** 2 else ""
-        shown = f"{s.T:.3g}{star}"
-        body.append(table_row(K, f"{b:g}", I, shown, *cells, f"{products[-1]:.2g}"))
-    loosest = f"{min(products):.2g} to {max(products):.2g}"
+        shown = f"{large(s.T)}{star}"
+        body.append(table_row(K, f"{b:g}", I, shown, *cells, rounded(products[-1], 2)))
+    loosest = f"{rounded(min(products), 2)} to {rounded(max(products), 2)}"
     return {"looseness": "\n".join(head + body), "loosest": loosest}
 
 
@@ -270,7 +270,7 @@ def vacuous_rows() -> str:
             s = Setting(1e6, K, b, I, 1.0, math.sqrt(noise), math.sqrt(noise), 5.0)
             names = ("stem-theorem", "stem-intermediate", "stem-repaired")
             first = (evaluate(name, s, grad_sq=1.0).vacuous_below_T for name in names)
-            cells = ("never" if T is None else f"{T:.2g}" for T in first)
+            cells = ("never" if T is None else rounded(T, 2) for T in first)
             out.append(table_row(K, b, I, f"{noise:g}", *cells))
     return "\n".join(out)
 
@@ -284,8 +284,8 @@ def fedavg_rows() -> str:
         own: dict[str, Any] = {"K": 1, "L": 1.0, "sigma": 1.0, "zeta": zeta, "gap": 1.0, "I": I}
         tried = [invert(name, 1e-4, b=10 ** (j / 16), **own) for j in range(81)]
         best = min(tried, key=lambda found: found.rounds)
-        cells = (f"{best.rounds:.3g}", f"{best.samples_per_worker:.3g}")
-        out.append(table_row(I, f"{best.b:.3g}", *cells))
+        cells = (rounded(best.rounds), rounded(best.samples_per_worker))
+        out.append(table_row(I, rounded(best.b), *cells))
     return "\n".join(out)
 
 

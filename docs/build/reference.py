@@ -23,7 +23,7 @@ from stemtheory.cli.inventory import entries
 from stemtheory.oracles import names
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
 from stemtheory.oracles.noise import NOISES
-from stemtheory.runtime import Verdict
+from stemtheory.runtime import Verdict, rounded
 from stemtheory.runtime.verdict import DECIDING
 
 FOLDER = "reference/generated"
@@ -63,7 +63,7 @@ def found(claim: Claim) -> dict[str, Any]:
     """Return what `explain` finds out about a claim now, as the page shows it."""
     told = explain(claim.id)
     rows = [
-        {**row, "margin": "" if row["margin"] is None else f"{row['margin']:.4g}"}
+        {**row, "margin": "" if row["margin"] is None else rounded(row["margin"], 4)}
         for row in told["rows"]
     ]
     return {"told": {**told, "rows": rows}}

@@ -40,8 +40,8 @@ class SlowMo:
 
     letters: ClassVar[Mapping[str, str]] = {"y_k": "x"}
 
-    alpha: float = 1.0
-    beta: float = 0.5
+    alpha: float
+    beta: float
 
     costs = Costs()
     chances = ()

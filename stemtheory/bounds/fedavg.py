@@ -38,7 +38,7 @@ def _minibatch_point(_: Curve, T: float, K: int, L: float) -> Curve:
 
 
 def _minibatch_settle(s: Setting) -> Setting:
-    return replace(s, I=1, b=_minibatch_point(Curve(1, 1, False), s.T, s.K, s.L).b)
+    return replace(s, I=1, b=max(1.0, largest_minibatch(s.T, s.K, s.L)))
 
 
 def _minibatch_premises(s: Setting) -> tuple[Premise, ...]:

@@ -21,7 +21,7 @@ from stemtheory.certificates import checker
 from stemtheory.certificates.file import read, why_not
 from stemtheory.certificates.quadratics import Classes, Forms, forms
 from stemtheory.certificates.statement import Statement
-from stemtheory.runtime import Floats, UsageError, generator, one_blas_thread, real, whole
+from stemtheory.runtime import Floats, UsageError, generator, one_blas_thread, real, rounded, whole
 
 GUARD = 1e-10  # times |start|^2 counts on the right, else rounding makes 0/0 look like a violation
 LEAST = 1e-6  # the smallest constant that the start's units are taken from
@@ -154,7 +154,7 @@ def search(
         if not best or found.ratio > best[0][0].ratio:
             best[:] = [(found, of)]
             if told is not None:
-                told(f"left/right {found.ratio:.4g} after {count} sets of workers")
+                told(f"left/right {rounded(found.ratio, 4)} after {count} sets of workers")
         return -found.ratio
 
     try:

@@ -26,7 +26,16 @@ from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
 from stemtheory.claims.checking import subjects
 from stemtheory.claims.ledger import Packs, one, reference
-from stemtheory.runtime import UsageError, callback, choice, file_path, one_blas_thread, real, whole
+from stemtheory.runtime import (
+    UsageError,
+    callback,
+    choice,
+    file_path,
+    one_blas_thread,
+    real,
+    rounded,
+    whole,
+)
 
 HUNTED = ("pathwise", "conditional")
 PROBLEMS = ("quadratic", "cosine", "geman_mcclure")
@@ -162,7 +171,9 @@ def _search(
             return 1e3
         if not best or found.ratio > best[0].ratio:
             best[:] = [found]
-            progress(f"{claim.id} {reading}: left/right {found.ratio:.4g} after {count} runs")
+            progress(
+                f"{claim.id} {reading}: left/right {rounded(found.ratio, 4)} after {count} runs"
+            )
         if found.violated and found.ratio > 2:
             raise _EnoughError
         return -math.log(max(found.ratio, 1e-300)) if found.ratio < math.inf else -1e3

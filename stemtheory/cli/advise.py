@@ -187,16 +187,18 @@ def show(d: Mapping[str, Any]) -> None:
         steps = f"eta = {choice['eta']:.4g}"
         steps += "" if choice["a"] is None else f", a = {choice['a']:.4g}"
         if choice["constant_until"] is not None:
-            steps += f" until step {choice['constant_until']}, then decaying as in the theorem"
-        first = "" if choice["B"] is None else f", first batch B = {choice['B']}"
+            steps += f" until step {choice['constant_until']:,}, then decaying as in the theorem"
+        first = "" if choice["B"] is None else f", first batch B = {choice['B']:,}"
         said = "proved by" if choice["proved"] else "not proved, but as in"
         console.line(
             f"choice: {choice['algorithm']}, b = {choice['b']}, I = {choice['I']}, T ="
-            f" {choice['T']}; {steps}{first}; {said} {choice['bound']}"
+            f" {choice['T']:,}; {steps}{first}; {said} {choice['bound']}"
         )
         rows = [("choice", choice), *(("instead", other) for other in d["alternatives"])]
         rows += [(other["change"], other) for other in d["neighbours"]]
-        console.table(("", *COLUMNS), [[name, *(r[c] for c in COLUMNS)] for name, r in rows])
+        console.table(
+            ("", *COLUMNS), [[name, *(_whole(r[c]) for c in COLUMNS)] for name, r in rows]
+        )
         whose = "one worker" if choice["proved"] else "the mean worker"
         console.line(f"samples are those of {whose}, vectors are what it sends")
         if not choice["proved"]:
@@ -216,6 +218,11 @@ def show(d: Mapping[str, Any]) -> None:
         console.line(text)
     for path in d["files"]:
         console.line(f"written: {path}")
+
+
+def _whole(value: object) -> object:
+    """Return a float that counts something as the whole number that it is: it is shown in full."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def show_measured(rows: list[tuple[str, Mapping[str, Any]]], replicates: int) -> None:

@@ -26,7 +26,7 @@ from stemtheory.cli.streams import (
     take_any_stream,
     write,
 )
-from stemtheory.runtime import UsageError, is_out_of_handles, say_waiting, to_json
+from stemtheory.runtime import UsageError, is_out_of_handles, rounded, say_waiting, to_json
 
 WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
 LARGEST_WIDTH = 10_000  # of a terminal: to ask how wide a table must be, not how wide it may be
@@ -238,12 +238,13 @@ def line(text: str) -> None:
 
 
 def number(value: object) -> str:
-    """Return a cell: four digits of a float, a dash for nothing."""
+    """Return a cell: four digits of a float, a whole number in full, a dash for nothing."""
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:.4g}"
-    return str(value)
+        return rounded(value, 4)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if whole else str(value)
 
 
 def _print(thing: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from stemtheory.algorithms import load_algorithm
 from stemtheory.cli.console import line, number, table
+from stemtheory.runtime import counted
 
 Document = Mapping[str, Any]
 
@@ -25,14 +26,14 @@ def show_bound(d: Document) -> None:
     reference = d["vacuous_reference"]
     still = f"{reference['name']} = {number(reference['value'])}"
     first = d["vacuous_below_T"]
-    below = f"vacuous below T = {_big(first)}" if first else "vacuous at every T"
+    below = f"vacuous below T = {counted(first)}" if first else "vacuous at every T"
     line(f"{'vacuous' if d['vacuous'] else 'not vacuous'} against {still}; {below} (same b and I)")
     if "epsilon" in d:
-        line(f"smallest T with the bound at most {number(d['epsilon'])}: {_big(d['T'])}")
+        line(f"smallest T with the bound at most {number(d['epsilon'])}: {counted(d['T'])}")
     _rounding(d)
     line(
-        f"cost: {_big(d['samples_per_worker'])} samples per worker,"
-        f" {_big(d['samples_total'])} in all, {_big(d['rounds'])} rounds"
+        f"cost: {counted(d['samples_per_worker'])} samples per worker,"
+        f" {counted(d['samples_total'])} in all, {counted(d['rounds'])} rounds"
     )
 
 
@@ -64,12 +65,12 @@ def show_run(d: Document) -> None:
     else:
         line(f"no bound here is about {d['algorithm']}")
     line(
-        f"cost: {_big(d['samples_per_worker'])} samples per worker,"
-        f" {_big(d['samples_total'])} in all, {_big(d['rounds'])} rounds,"
-        f" {_big(d['exchanges'])} exchanges"
+        f"cost: {counted(d['samples_per_worker'])} samples per worker,"
+        f" {counted(d['samples_total'])} in all, {counted(d['rounds'])} rounds,"
+        f" {counted(d['exchanges'])} exchanges"
     )
     if not rows:
-        up, down = (_big(d[f"floats_{way}"]) for way in ("up", "down"))
+        up, down = (counted(d[f"floats_{way}"]) for way in ("up", "down"))
         line(f"sent per worker: {up} floats up, {down} down")
     for path in d["files"]:
         line(f"written: {path}")
@@ -127,7 +128,7 @@ def _rounding(d: Document) -> None:
 
 
 def _big(value: float) -> str:
-    """Return a count: in full while it can be read, else with four digits."""
+    """Return a size as it may be typed: in full while it can be read, else with four digits."""
     if value >= 10**9:
         return f"{value:.4g}"
     return f"{value:g}" if value < 10**5 else f"{value:.0f}"

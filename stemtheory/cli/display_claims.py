@@ -10,6 +10,7 @@ from stemtheory.cli.certify import round_of, show_checks, show_refused
 from stemtheory.cli.console import line, table
 from stemtheory.cli.display import Document
 from stemtheory.report import READINGS, LedgerLine, excess, lines, matrix, plain
+from stemtheory.runtime import rounded
 
 READING_TEXT = {
     "literal": "x and d are averaged for the next iterate, the own x stays; one exchange a round",
@@ -78,7 +79,7 @@ def _show_versions(tallies: Sequence[Document]) -> None:
 
 
 def _slack(factor: float | None) -> str:
-    return "" if factor is None else f"{factor:.4g}"
+    return "" if factor is None else rounded(factor, 4)
 
 
 def show_matrix(document: Document, known: Mapping[str, Claim], shown: Shown) -> None:
@@ -125,7 +126,8 @@ def show_explanation(document: Document, claim: Claim) -> None:
             line(f"{title}: {document[title]}")
     for case in document["counterexamples"]:
         line(
-            f"counterexample {case['name']}: left {case['left']:.6g} > right {case['right']:.6g};"
+            f"counterexample {case['name']}: left {rounded(case['left'], 6)} >"
+            f" right {rounded(case['right'], 6)};"
             f" stemtheory verify --replay {case['name']}"
         )
     if "certificates" in document:
@@ -153,7 +155,7 @@ def _show_both_ways(row: Document) -> None:
     head = ("case", "past", "mean", "95 %")
     rows = []
     for found in row["conditional"]:
-        limits = f"{found['ratio_low']:.4g} to {found['ratio_high']:.4g}"
+        limits = " to ".join(rounded(found[f"ratio_{end}"], 4) for end in ("low", "high"))
         past = excess(found["conditional_margin"]).removeprefix("exceeded ")
         rows.append([Case.from_json(found["case"]).short(), past, found["verdict"], limits])
     title = f"Broken on a replicate: {row['reading']}, {row['where']}"
@@ -163,7 +165,7 @@ def _show_both_ways(row: Document) -> None:
 def show_hunt(document: Document) -> None:
     """Print what the hunt found."""
     ratio = "unbounded" if document["unbounded"] else document["best_ratio"]
-    shown = f"{ratio:.6g}" if isinstance(ratio, float) else str(ratio)
+    shown = rounded(ratio, 6) if isinstance(ratio, float) else str(ratio)
     verdict = "VIOLATED" if document["violated"] else "not violated (none found, not none exist)"
     line(f"{document['claim']} under {document['reading']}: {verdict}")
     line(f"largest left/right {shown} in {document['evaluations']} runs, at t = {document['t']}")

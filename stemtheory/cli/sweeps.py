@@ -13,7 +13,7 @@ from stemtheory.cli import options as o
 from stemtheory.cli.completion import entries
 from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import clock, waiting
-from stemtheory.runtime import UsageError, whole
+from stemtheory.runtime import UsageError, rounded, whole
 
 if TYPE_CHECKING:
     from stemtheory.experiment import Progress
@@ -137,7 +137,7 @@ def show_sweep(d: Mapping[str, Any]) -> None:
     if "forecast" in d:
         plan = d["forecast"]
         console.line(
-            f"to run: {plan['cells']} cells, {plan['samples']:.3g} samples,"
+            f"to run: {plan['cells']} cells, {rounded(plan['samples'])} samples,"
             f" about {clock(plan['seconds'])}"
         )
         return
@@ -174,7 +174,9 @@ def show_rows(rows: list[dict[str, Any]]) -> None:
     from stemtheory.experiment import swept_columns
 
     swept = swept_columns(rows)
-    fixed = [f"{n} {console.number(rows[0].get(n))}" for n in VARYING if rows and n not in swept]
+    shared = {n: rows[0].get(n) for n in VARYING if rows and n not in swept}
+    # a whole number is what a user may type
+    fixed = [f"{n} {v if isinstance(v, int) else console.number(v)}" for n, v in shared.items()]
     if fixed:
         console.line(f"all with {', '.join(fixed)}")
     columns = [*(n for n in VARYING if n in swept), *(n for n in swept if n not in VARYING), *SHOWN]
@@ -189,7 +191,7 @@ def counted(told: Callable[[str], None]) -> Callable[[Progress], None]:
     """Return what says how many cells are done, and how many a second."""
 
     def show(p: Progress) -> None:
-        told(f"{p.done} done, {p.failed} failed, {p.left} left; {p.rate:.3g}/s")
+        told(f"{p.done} done, {p.failed} failed, {p.left} left; {rounded(p.rate)}/s")
 
     return show
 

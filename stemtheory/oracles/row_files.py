@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.runtime import Floats, UsageError, read_npz, stamp_of
+from stemtheory.runtime import Floats, UsageError, kept, read_npz, stamp_of
 
 MOST_BYTES = 2**28
 MOST_CELLS = 5 * 10**7
@@ -111,14 +111,24 @@ def _refuse_large(path: Path, rows: int, columns: int) -> None:
 
 def _number(text: str, place: str, column: str) -> float:
     """Return the number of a cell, which is finite."""
-    if text.strip().lower() in MISSING:
-        raise UsageError(f"{place} has no value in {column}: fill it in, or leave the row out.")
-    value = _float(text)
+    value = _value(text, place, column)
     if value is None:
         raise UsageError(f"{place} has '{text.strip():.40}' in {column}, which is not a number.")
     if not math.isfinite(value):
         raise UsageError(f"{place} has {value} in {column}, which is not finite.")
     return value
+
+
+def _value(text: str, place: str, column: str) -> float | None:
+    """Return the number of a cell that holds something and keeps its digits; None for words."""
+    if text.strip().lower() in MISSING:
+        raise UsageError(f"{place} has no value in {column}: fill it in, or leave the row out.")
+    try:
+        return kept(text)
+    except UsageError as error:
+        raise UsageError(f"{place}, {column}: {error}") from error
+    except ValueError:
+        return None
 
 
 def _float(text: str) -> float | None:
@@ -184,8 +194,7 @@ def _read_csv(path: Path, target: str | int | None) -> RowTable:
                 f"{place} has {len(line)} values, but the first line has {width}: give every row"
                 " the same columns."
             )
-        if line[goal].strip().lower() in MISSING:
-            _number("", place, columns[goal])
+        _value(line[goal], place, columns[goal])
         texts.append(known.setdefault(line[goal].strip(), line[goal].strip()))
         numbers.append(number)
         cells.extend(_number(c, place, columns[i]) for i, c in enumerate(line) if i != goal)
@@ -334,8 +343,7 @@ def _arrays(path: Path, X: Any, y: Any, names: list[str], name: str) -> RowTable
         _number(str(rows[i, j]), f"{ROW} {i + 1} of {path}", f"column {names[j]}")
     texts = [str(value) for value in (y.astype(int) if y.dtype.kind == "b" else y).tolist()]
     for i, text in enumerate(texts):
-        if text.strip().lower() in MISSING:
-            _number(text, f"{ROW} {i + 1} of {path}", name)
+        _value(text, f"{ROW} {i + 1} of {path}", name)
     return RowTable(rows, _target(texts), name, range(1, len(rows) + 1), ROW)
 
 

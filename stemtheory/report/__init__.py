@@ -9,5 +9,5 @@ from stemtheory.report.ledger_rows import READINGS, LedgerLine, excess, lines, m
 from stemtheory.report.panels import Panel, drawable
 from stemtheory.report.plots import draw_cells, draw_costs, draw_probe
 from stemtheory.report.proof_text import certificate_latex, proof_lines
-from stemtheory.report.tables import Column, Table, Value, large
+from stemtheory.report.tables import Column, Table, Value
 from stemtheory.report.trace_files import targets

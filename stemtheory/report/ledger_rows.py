@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stemtheory.claims import ALL_READINGS, Case, Claim, surprising
-from stemtheory.runtime import Verdict, combine
+from stemtheory.runtime import Verdict, combine, rounded
 
 Json = Mapping[str, Any]
 READINGS = ("literal", "average-first", "overwrite", "average-both")
@@ -115,7 +115,8 @@ def unstable(row: Json) -> str:
     still = row["worst"].get("standstill")
     if still is None or row["worst"]["right"] < still:
         return ""
-    return f" though vacuous (standing still: {still:.3g}): an instability, the factor depends on T"
+    still = rounded(still)
+    return f" though vacuous (standing still: {still}): an instability, the factor depends on T"
 
 
 def at(row: Json, full: bool = False) -> str:
@@ -134,7 +135,7 @@ def excess(margin: float | None) -> str:
     """Return how far a violated row is from holding: left over right, or its like."""
     if margin is None or margin < 1 / MOST:
         return "right side 0"
-    return f"exceeded x{1 / margin:.3g}" if margin < 0.9 else f"exceeded x{1 / margin:.6g}"
+    return f"exceeded x{rounded(1 / margin, 3 if margin < 0.9 else 6)}"
 
 
 def both_ways(row: Json) -> str:

@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stemtheory.runtime import large, rounded
+
 Value = str | int | float | None
 
 
@@ -74,18 +76,9 @@ def shown(value: Value) -> str:
         return large(value)
     if isinstance(value, str):
         return value
-    rounded = float(f"{value:.3g}")
-    if not abs(value) < 1000 or math.isclose(rounded, value, rel_tol=1e-9):  # NaN too
-        return large(rounded)
+    if not abs(value) < 1000 or math.isclose(float(f"{value:.3g}"), value, rel_tol=1e-9):
+        return rounded(value)  # NaN too
     return f"{value:#.3g}".rstrip(".")
-
-
-def large(value: float) -> str:
-    """Return a large number as every figure and table has it: 51,600, and 5.16e+07 from 1e6 on.
-
-    A logarithmic axis with powers of ten keeps to them.
-    """
-    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.3g}"
 
 
 LATEX = str.maketrans(

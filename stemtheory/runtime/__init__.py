@@ -29,8 +29,8 @@ from stemtheory.runtime.files import is_out_of_handles, part_file, try_file, wri
 from stemtheory.runtime.fingerprints import FINGERPRINT, code_of, data_of, own_source, stamp_of
 from stemtheory.runtime.jsontext import canonical, to_json
 from stemtheory.runtime.memory import machine_bytes
-from stemtheory.runtime.modes import MODES
 from stemtheory.runtime.npz import read_npz, refuse_misfits
+from stemtheory.runtime.numerals import counted, large, rounded
 from stemtheory.runtime.philox import (
     MOST_ITERATIONS,
     MULTIPLIERS,
@@ -39,7 +39,15 @@ from stemtheory.runtime.philox import (
     WEYL,
     PhiloxStream,
 )
-from stemtheory.runtime.progress import Listener, counter, heard_by, listener, part, uncounted
+from stemtheory.runtime.progress import (
+    MODES,
+    Listener,
+    counter,
+    heard_by,
+    listener,
+    part,
+    uncounted,
+)
 from stemtheory.runtime.signals import WAITING, Stop, say_waiting
 from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks, generator
 from stemtheory.runtime.verdict import DECIDING, Verdict, combine

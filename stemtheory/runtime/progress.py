@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+# How much is done at all: of a sweep, a figure, a panel of the ledger.
+MODES = ("quick", "default", "full")
+
 
 class Listener(Protocol):
     """Who is told the share that is done; ``found`` says that it was there already."""

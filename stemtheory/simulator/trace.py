@@ -23,6 +23,7 @@ from stemtheory.runtime import (
     notebook,
     read_npz,
     refuse_misfits,
+    rounded,
     write_file,
 )
 from stemtheory.simulator.run import Margin, Run
@@ -177,7 +178,10 @@ class Trace:
         rows = (
             ("status", self.status),
             ("measured E||grad f||²", self.mean_grad_sq),
-            ("95 % interval", None if low is None else f"{low:.4g} to {high:.4g}"),
+            (
+                "95 % interval",
+                None if low is None or high is None else f"{rounded(low, 4)} to {rounded(high, 4)}",
+            ),
             ("replicates", self.replicates),
             ("replicates that diverged", self.diverged_replicates),
             ("samples per worker", counts.samples_per_worker),

@@ -16,3 +16,9 @@ def test_every_set_of_workers_is_equally_likely() -> None:
     counts = np.unique(codes, return_counts=True)[1]
     assert len(counts) == 6
     assert np.abs(counts - 10_000).max() < 5 * np.sqrt(60_000 * 5 / 36)
+
+
+def test_rows_are_drawn_each_by_itself_whatever_stands_before_them() -> None:
+    uniforms = np.random.default_rng(3).random((5, 3, 4))
+    rows = [weights(row, 0.5) for row in uniforms.reshape(15, 4)]
+    np.testing.assert_array_equal(weights(uniforms, 0.5), np.reshape(rows, (5, 3, 4, 1)))

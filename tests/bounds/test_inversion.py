@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from stemtheory.bounds import BOUNDS, Inversion, Setting, bound_curve, evaluate, invert
+from stemtheory.bounds.evaluation import _phase
 from stemtheory.bounds.inversion import LONGEST, first_fixed, first_on_curve
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules import Curve, Theorem
@@ -36,6 +37,14 @@ def scan_fixed(name: str, epsilon: float, s: Setting, longest: int) -> int:
         if meets(name, replace(s, T=T), epsilon):
             return T
     raise AssertionError("the scan is too short")
+
+
+@pytest.mark.parametrize("b", [1, 7.5])
+def test_a_search_knows_where_the_steps_of_stem_begin_to_fall(b: float) -> None:
+    s = Setting(9e9, 3, b, 5, **CONSTANTS)
+    assert _phase(BOUNDS["stem-log-free"], s) == (5, Theorem(1.0, 3, b, 5).constant_phase_end)
+    assert _phase(BOUNDS["fedavg-theorem"], s) == (5, 0.0)
+    assert _phase(BOUNDS["minibatch-sgd"], s) == (1, 0.0)
 
 
 # The second set makes drift the ruling term, where the jumps of I are largest.

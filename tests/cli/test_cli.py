@@ -199,7 +199,7 @@ def test_run_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "T was rounded up from 1000 to 1002, a multiple of I = 3" in out
     for text in ("measured M", "95% interval", "||grad f(x1)||^2", "stem-theorem", "vacuous"):
         assert text in out
-    assert f"cost: {2 * 3 + 2 * 2 * 1002} samples per worker" in out
+    assert f"cost: {2 * 3 + 2 * 2 * 1002:,} samples per worker" in out
 
 
 def test_a_user_problem_is_found(

@@ -17,7 +17,7 @@ from stemtheory import load_problem, simulate
 from stemtheory.bounds.verdicts import margins
 from stemtheory.claims import claims
 from stemtheory.cli.app import main
-from stemtheory.runtime import Verdict
+from stemtheory.runtime import Verdict, counted
 from stemtheory.runtime.backend import resolve
 from tests.docs.test_commands import BLOCK
 from tests.helpers.sources import ROOT
@@ -134,8 +134,8 @@ def test_the_table(row: list[str]) -> None:
         f"{mean:.4g}",
         f"{tightest.value:.4g} ({ENDINGS[tightest.name]})",
         f"{tightest.value / mean:.1f}",
-        f"{trace.counts.samples_per_worker:.0f}",
-        str(trace.counts.rounds),
+        counted(trace.counts.samples_per_worker),
+        counted(trace.counts.rounds),
     ]
     printed = [m for m in margins(trace) if m.name == "stem-theorem"]
     assert all(m.verdict == "vacuous" and (m.value or 0) > 35 for m in printed)

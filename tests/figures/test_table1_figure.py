@@ -157,6 +157,12 @@ def test_the_picture_has_the_tuned_exponents_where_there_are_any(data: FigureTab
         assert text not in without
 
 
+def test_a_table_alone_is_as_high_as_its_lines(data: FigureTable) -> None:
+    (ax,) = drawn(table1.ENTRY, data)
+    lowest = min(text.get_window_extent().y0 for text in ax.texts)
+    assert 0 < lowest < 50  # pixels, of 100 an inch
+
+
 def test_the_table_drawn_says_what_was_found_over_all_nu(data: FigureTable) -> None:
     lines = {line[0]: line[1:] for line in table1.exact_lines(data)}
     assert {name: claimed for name, (claimed, _) in lines.items()} == {

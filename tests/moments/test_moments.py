@@ -14,7 +14,13 @@ from stemtheory.algorithms.stem import READINGS
 from stemtheory.bounds.formulas import Setting
 from stemtheory.bounds.stem import STEM_BOUNDS
 from stemtheory.moments.exact import moments, stability, steps_to
-from stemtheory.moments.linear_model import LINEARISED, LinearModel, coordinates, linear_model
+from stemtheory.moments.linear_model import (
+    LINEARISED,
+    Group,
+    LinearModel,
+    coordinates,
+    linear_model,
+)
 from stemtheory.moments.maps import compose, power, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, averages
 from stemtheory.oracles.problem import Problem
@@ -37,6 +43,11 @@ METHODS = [*(("stem", reading) for reading in READINGS), ("fedavg", "literal")]
 # An honest |z| exceeds 4.5 with probability 7e-6: all comparisons here together, below 1e-3.
 Z = 4.5
 UNEQUAL = LinearProblem((1.0, -0.5, 1.0, 0.2, 0.2), (0.3, -1.0, 0.3, 0.2, 0.2))
+
+
+def test_a_model_has_no_noise_unless_it_is_given() -> None:
+    model = LinearModel((Group(-2.0, 0.0, 3), Group(1.0, 0.5, 1)))
+    assert (model.L, model.noise_slope, model.noise_level) == (2.0, 0.0, 0.0)
 
 
 def walked(

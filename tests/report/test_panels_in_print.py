@@ -45,6 +45,20 @@ def test_panels_are_set_for_the_width(width: str, columns: int) -> None:
             assert ends.x1 <= canvas.bbox.x1 + 1
 
 
+@pytest.mark.parametrize("words", range(12, 20))
+def test_titles_side_by_side_are_apart(words: int) -> None:
+    """A panel without numbers beside its axis begins where the title before it may end."""
+
+    def pair(canvas: Canvas) -> None:
+        for ax in canvas.subplots(1, 2, sharey=True):
+            ax.set_title("a  " + "i " * words)
+
+    with drawn(pair, (3.3, 2.0)) as canvas:
+        left, right = (ax._left_title.get_window_extent() for ax in canvas.axes)  # type: ignore[attr-defined]
+        letter = float(canvas.axes[0].title.get_fontsize()) * canvas.dpi / 72
+        assert left.x1 + letter < right.x0
+
+
 def test_a_moved_panel_has_the_label_of_its_own_column() -> None:
     def grid(canvas: Canvas) -> None:
         axes = canvas.subplots(2, 4, sharex="col")

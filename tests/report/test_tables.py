@@ -4,7 +4,8 @@ import pytest
 
 from stemtheory.report.figure_table import FigureTable, Quantity
 from stemtheory.report.panels import Panel
-from stemtheory.report.tables import large, shown
+from stemtheory.report.tables import shown
+from stemtheory.runtime import large
 
 
 @pytest.mark.parametrize(

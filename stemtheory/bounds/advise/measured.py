@@ -15,7 +15,7 @@ import numpy as np
 from stemtheory.bounds.advise.offers import advise
 from stemtheory.bounds.advise.runs import Experiment, measured_ways, way_of
 from stemtheory.oracles import Problem, refuse_no_problem
-from stemtheory.runtime import UsageError, callback, one_blas_thread, whole
+from stemtheory.runtime import UsageError, callback, one_blas_thread, rounded, whole
 from stemtheory.simulator import start_of
 
 
@@ -93,10 +93,10 @@ def _said_of(choice: dict[str, Any], best: dict[str, Any] | None) -> str:
         return "Measured: no offer reached epsilon in a run that could be made here."
     if best is choice:
         factor = choice["T"] / choice["measured"]["T"]
-        return f"Measured: theory's choice is the cheapest run too, {factor:.3g} times sooner."
+        return f"Measured: theory's choice is the cheapest run too, {rounded(factor)} times sooner."
     saved = ""
     if choice["measured"]["cost"] is not None:
         times = choice["measured"]["cost"] / best["measured"]["cost"]
-        saved = f", {times:.3g} times cheaper than theory's choice"
+        saved = f", {rounded(times)} times cheaper than theory's choice"
     where = f"b = {best['b']}, I = {best['I']}"
     return f"Measured: the cheapest run is {best['algorithm']} with {where}{saved}."

@@ -27,6 +27,7 @@ from stemtheory.bounds.advise.search import (
 )
 from stemtheory.bounds.evaluation import invert
 from stemtheory.oracles import USUAL
+from stemtheory.runtime import large, rounded
 from stemtheory.schedules import RSTAR_STEPS
 
 PROMISES = (
@@ -164,8 +165,8 @@ def guidance(q: Question, best: dict[str, Offer], choice: Offer) -> list[str]:
     if choice.algorithm == "stem":
         spot = sweet_spot(q, choice)
         texts.append(
-            f"STEM's curve has b I = {spot['bI']:.3g}, here b I = {spot['offered']:g}: below the"
-            " curve samples are saved until rounds grow, above it only samples grow."
+            f"STEM's curve has b I = {rounded(spot['bI'])}, here b I = {large(spot['offered'])}:"
+            " below the curve samples are saved until rounds grow, above it only samples grow."
         )
         texts += steps_said(choice)
     texts.append(PROMISES)

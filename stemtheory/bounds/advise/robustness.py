@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from stemtheory.bounds.advise.search import Offer, Question, cheapest, cheapest_at, rank
+from stemtheory.runtime import rounded
 
 FACTOR = 4.0
 STAYS = 1.1  # cost of keeping the choice, over the least
@@ -60,7 +61,7 @@ def said(defaults: Sequence[str], q: Question, found: Sequence[Mapping[str, Any]
     for row in found:
         if not row["stays"]:
             kept = row["cost_of_keeping"]
-            cost = "proves nothing" if kept is None else f"costs {kept:.3g} times as much"
+            cost = "proves nothing" if kept is None else f"costs {rounded(kept)} times as much"
             texts.append(
                 f"It changes to {row['algorithm']} with b = {row['b']}, I = {row['I']} for"
                 f" {_factor(row)}: keeping it {cost}."

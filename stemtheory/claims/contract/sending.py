@@ -10,9 +10,11 @@ in another direction, so that the shaken round less the round as it is gives
 
 An exchange follows another one where a worker asks its oracle at a point that depends on what it
 was sent, and something passes in a later move: so many there are at least. At most it is every move
-(``start_round``, ``local_step``, ``synchronise``) in which something passes, twice where that move
-asks the oracle. What compression leaves out, and what is sent again to workers who sat out, cannot
-be seen so.
+(``start_round``, ``local_step``, ``synchronise``) in which something passes, twice where others ask
+at a point that depends on what was sent in that very move. What compression leaves out, and what is
+sent again to workers who sat out, cannot be seen so. Nor can whether a vector that follows from
+another one is sent too: SCAFFOLD and VRL-SGD move what others hold alike, and their papers send two
+vectors and one. Where least and most differ, a statement between them is believed.
 
 Paper: Def: CommunicationComplexity.
 """
@@ -78,10 +80,10 @@ class Seen(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A move: how many arrays pass, and whether it asks the oracle, and that of what was sent."""
+    """A move: how many arrays pass, and whether it asks at what it, or a move before, was sent."""
 
     passing: int
-    asks: bool
+    again: bool
     uses: bool
 
 
@@ -119,7 +121,7 @@ class Watched:
         """Return the state after a synchronisation, and note what passed in the round."""
         after = self._move(lambda s: self.algorithm.synchronise(problem, s), state)
         found = self._others(after, self.twin)
-        exchanges = sum(1 + move.asks for move in self.moves if move.passing)
+        exchanges = sum(1 + move.again for move in self.moves if move.passing)
         most = max(len(found), sum(move.passing for move in self.moves))
         self.rounds.append(Seen(_fewest(self.moves), exchanges, _vectors(found), most))
         return after
@@ -127,17 +129,23 @@ class Watched:
     def _move(self, move: Callable[[Any], Any], state: Any) -> Any:
         """Make a move as it is, with all of worker j shaken, and once more in the shaken round."""
         after, moved = self._twice(move, state, _changed(state, self.oracle.shaken))
-        passing = len(self._others(after, moved))
-        self.oracle.asked = []
+        passing, again = len(self._others(after, moved)), self._asked_elsewhere()
         _, self.twin = self._twice(move, state, self.twin)
-        half = len(self.oracle.asked) // 2  # the first half as it is, the second one shaken
-        pairs = zip(self.oracle.asked[:half], self.oracle.asked[half:], strict=True)
-        uses = any(not np.array_equal(plain, shaken) for plain, shaken in pairs)
-        self.moves.append(Move(passing, half > 0, uses))
+        self.moves.append(Move(passing, again, self._asked_elsewhere()))
         return after
+
+    def _asked_elsewhere(self) -> bool:
+        """Return whether worker 0 asked elsewhere in the shaken move than in the plain one."""
+        asked = self.oracle.asked
+        half = len(asked) // 2  # the first half as it is, the second one shaken
+        return any(
+            not np.array_equal(plain, shaken)
+            for plain, shaken in zip(asked[:half], asked[half:], strict=True)
+        )
 
     def _twice(self, move: Callable[[Any], Any], state: Any, other: Any = None) -> tuple[Any, Any]:
         """Return a move from ``state`` as it is, and from ``other`` with the answers shaken."""
+        self.oracle.asked = []
         plain = move(state)
         self.oracle.on = True
         try:

@@ -15,8 +15,7 @@ import numpy as np
 
 from stemtheory.bounds import Question, cheapest_at
 from stemtheory.report.drawing import render
-from stemtheory.report.tables import large
-from stemtheory.runtime import Floats, write_file
+from stemtheory.runtime import Floats, rounded, write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,19 +99,19 @@ def draw(data: CostMap, figure: Canvas) -> None:
     ax.set_xlabel("samples per minibatch of a worker, $b$")
     ax.set_ylabel("local steps per round, $I$")
     q = data.question
-    least = large(float(f"{data.least:.3g}"))
+    least = rounded(data.least)
     ax.set_title(
         f"STEM's proved cost to $\\epsilon$ = {q.epsilon:g}, over the least: {least}"
         f"\n(a sample {q.sample_cost:g}, a round {q.round_cost:g}, K = {q.K})"
     )
-    bar = figure.colorbar(image, ax=ax, extend="max", pad=0.02, format=lambda v, _: f"{2**v:.3g}")
+    bar = figure.colorbar(image, ax=ax, extend="max", pad=0.02, format=lambda v, _: rounded(2**v))
     bar.set_label("cost / least cost")
 
 
 def _numbers(ax: Axes, data: CostMap, shade: Floats) -> None:
     for (row, column), value in np.ndenumerate(data.relative):
         known = math.isfinite(value)
-        text = f"{value:.2f}" if value < 9.995 else f"{value:.3g}"
+        text = f"{value:.2f}" if value < 9.995 else rounded(value)
         colour = "white" if known and shade[row, column] > DARK else "black"
         ax.text(
             column, row, text if known else "–", ha="center", va="center", fontsize=7, color=colour

@@ -12,6 +12,7 @@ from stemtheory.bounds import evaluate, invert
 from stemtheory.bounds.advise.offers import advise, steps_said
 from stemtheory.bounds.advise.search import (
     BOUNDS,
+    _strides,
     at,
     cheapest,
     cheapest_at,
@@ -62,6 +63,21 @@ def test_every_offer_is_what_its_bound_promises(case: dict[str, Any]) -> None:
         assert offer["cost"] == offer["samples"] + round_cost * sent
         assert found.bound.applies
         assert evaluate(name, found.bound.setting).value <= case["epsilon"]
+
+
+@pytest.mark.parametrize(
+    ("n", "stride", "tried"),
+    [(9, 0, {8, 9, 10}), (1, 0, {1, 2}), (8, 1, {4, 8, 16}), (9, 1 / 4, {7, 9, 12})],
+)
+def test_a_search_looks_below_and_above(n: int, stride: float, tried: set[int]) -> None:
+    assert set(_strides(n, stride)) == tried
+
+
+def test_the_question_is_kept_as_it_was_asked() -> None:
+    asked = {"L": 2.0, "sigma": 0.5, "zeta": 0.25, "gap": 3.0}
+    found = advise(1e-1, 2, **asked)["question"]
+    assert {name: found[name] for name in asked} == asked
+    assert (found["epsilon"], found["K"]) == (1e-1, 2)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -316,6 +316,11 @@ def test_most_of_them_may_not_even_double_it() -> None:
     assert [n for n in SENDERS if not stated(n, exchanges=2)] == ["mimelite"]
 
 
+@pytest.mark.parametrize("name", ["mime", "mimemvr"])
+def test_a_full_gradient_at_a_point_that_was_known_is_no_exchange_of_its_own(name: str) -> None:
+    assert "2 were seen to pass" in stated(name, exchanges=1.5)
+
+
 @pytest.mark.parametrize("sync", ["average-first", "average-both"])
 def test_what_waits_for_a_mean_is_an_exchange_of_its_own(sync: str) -> None:
     first, a_round = seen(ALGORITHMS["stem"].make({"sync": sync}), 3, 3)
