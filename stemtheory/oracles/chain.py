@@ -73,8 +73,11 @@ class Chain(Portable):
         return 0.0
 
     def progress(self, x: Any) -> Any:
-        """Return how many coordinates are found, the last that is not 0: [..., dim] to [...]."""
-        return (self.places * (x[..., : self.links] != 0)).max(axis=-1)
+        """Return how many coordinates are found, the last that is not 0: [..., dim] to [...].
+
+        What is no number, of a run that diverged, is not found.
+        """
+        return (self.places * (np.abs(x[..., : self.links]) > 0)).max(axis=-1)
 
     def place(self, backend: Backend, dtype: np.dtype[Any]) -> Self:
         """Return the same problem with its arrays on the backend's device, in ``dtype``."""

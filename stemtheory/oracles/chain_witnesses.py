@@ -42,7 +42,7 @@ def _steepest(chain: Chain) -> Witness:
     # the end of a chain of one link has nothing behind it: Phi'' is largest at 1
     point[last : chain.links] = np.multiply(chain.wide, STEEPEST[3 - n :] if n > 1 else (1.0,))
     k = 0 if chain.holders is None else int(np.argmax(chain.holders[:, -1]))
-    axes = STEP * chain.wide * np.eye(chain.dim)[last : chain.links]
+    axes = STEP * chain.wide * np.eye(n, chain.dim, last)
     bend = np.stack([_slope(chain, point + h, k) - _slope(chain, point - h, k) for h in axes])
     bend = bend[:, last : chain.links]
     values, ways = np.linalg.eigh(bend + bend.T)

@@ -140,6 +140,8 @@ def test_a_worker_alone_passes_one_link() -> None:
     for _ in range(400):
         x = x - 2 * made.gradient(x)
     assert made.progress(x).tolist() == [1, 0]
+    x[0, 3] = np.nan
+    assert made.progress(x).tolist() == [1, 0]
 
 
 # The coin.
