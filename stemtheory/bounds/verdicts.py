@@ -91,8 +91,23 @@ def document(trace: Trace, found: tuple[Margin, ...]) -> dict[str, Any]:
         "verdicts": {m.name: m.verdict for m in found},
         "unmet": {m.name: m.unmet for m in found if m.unmet},
         "unstable": [m.name for m in found if _unstable(trace, m)],
+        **_progress(trace),
     }
     return {**result, "reasons": _reasons(result, found)}
+
+
+def _progress(trace: Trace) -> dict[str, Any]:
+    """Return what was found of a chain by the end, on the average, and when the first was done."""
+    if not len(trace.progress):
+        return {}
+    arrived = trace.arrived_at[trace.arrived_at > 0]
+    found = {
+        "links": trace.circumstances.dials.get("links"),
+        "found": float(trace.progress[-1].mean()),
+        "arrived_replicates": len(arrived),
+        "arrived_at": int(arrived.min()) if len(arrived) else None,
+    }
+    return {"chain": found}
 
 
 def _unstable(trace: Trace, found: Margin) -> bool:

@@ -64,7 +64,7 @@ def advise(
     noise: o.Noise = None,
     heterogeneity: o.Heterogeneity = None,
     set_: o.Set = None,
-    x1: o.Start = "1",
+    x1: o.Start = None,
     replicates: Replicates = None,
     seed: o.Seed = "0",
     sample_cost: SampleCost = None,
@@ -83,6 +83,7 @@ def advise(
     from stemtheory.bounds import advise_on
     from stemtheory.bounds.advise import advise as advised
     from stemtheory.report import targets
+    from stemtheory.simulator import own_start
 
     files = targets(None, plot)
     constants = o.given(L=L, sigma=sigma, zeta=zeta)
@@ -108,7 +109,7 @@ def advise(
         if gap is not None:
             raise UsageError("--gap was given, but a problem has its own: leave --gap out.")
         made = o.problem(problem, K, dim, set_, constants | dials)
-        start = o.start_point(x1)
+        start = own_start(made) if x1 is None else o.start_point(x1)
         farthest = max(start if isinstance(start, list) else [start], key=abs)
         _refuse_the_far(epsilon=epsilon, x1=farthest, **constants)
         runs = o.given(x1=start, seed=seed, replicates=replicates)

@@ -156,7 +156,7 @@ def run(
     sync: o.Sync = None,
     sync_batch: o.SyncBatch = None,
     replicates: o.Replicates = str(DEFAULT.replicates),
-    x1: o.Start = f"{DEFAULT.x1:g}",
+    x1: o.Start = None,
     seed: o.Seed = str(DEFAULT.seed),
     backend: o.BackendName = DEFAULT.backend,
     engine: o.Engine = DEFAULT.engine,
@@ -176,8 +176,9 @@ def run(
     asked = Run.of(
         problem, algorithm, K=K, dim=dim, dials=groups.dials, algorithm_options=groups.algorithm,
         sync=sync, sync_batch=sync_batch, T=T, b=b, I=I, nu=nu, B=B, schedule=schedule,
-        schedule_options=groups.schedule, replicates=replicates, x1=o.start_point(x1), seed=seed,
-        backend=backend, engine=engine, dtype=dtype,
+        schedule_options=groups.schedule, replicates=replicates,
+        x1=None if x1 is None else o.start_point(x1), seed=seed, backend=backend, engine=engine,
+        dtype=dtype,
     )  # fmt: skip
     files = trace_files.targets(out, plot)
     if record_every is not None and not files:

@@ -91,6 +91,16 @@ def show_report(d: Document) -> None:
     line(f"report: {d['report']}")
 
 
+def _found(d: Document) -> list[list[object]]:
+    """Return what was found of a chain, where the problem is one."""
+    if "chain" not in d:
+        return []
+    c = d["chain"]
+    end = f", the end by {c['arrived_replicates']} of {d['replicates']} replicates"
+    first = "" if c["arrived_at"] is None else f", the first at step {c['arrived_at']}"
+    return [["links found", f"{c['found']:g} of {c['links']}{end}{first}"]]
+
+
 def _measured(d: Document) -> list[list[object]]:
     rows: list[list[object]] = [["||grad f(x1)||^2", d["grad_sq_start"]]]
     if d["status"] == "diverged":
@@ -103,6 +113,7 @@ def _measured(d: Document) -> list[list[object]]:
             low, high = d["ci95"]
             spread = f"  (95% interval {number(low)} to {number(high)})"
         rows.append(["measured M", number(d["mean_grad_sq"]) + spread])
+    rows += _found(d)
     return [[name, number(value)] for name, value in rows]
 
 

@@ -105,7 +105,7 @@ Schedule = Annotated[str, _method("--schedule NAME", _SCHEDULE, True, one_of(*SC
 _SYNC = "reading of the synchronisation: literal, average-first, overwrite, average-both"
 Sync = Annotated[Text, _method("--sync NAME", _SYNC, "literal", one_of(*READINGS))]
 _START = "first iterate: one number for all coordinates, or dim of them with commas"
-Start = Annotated[str, _method("--x1 --start NUM", _START, True)]
+Start = Annotated[Text, _method("--x1 --start NUM", _START, "1; 0 on a chain")]
 Seed = Annotated[str, _method("--seed INT", "of all noise", True)]
 BackendName = Annotated[
     str, _method("--backend NAME", "auto, numpy or cupy", True, one_of(*BACKENDS))

@@ -8,6 +8,8 @@ from stemtheory.oracles.catalogue import (
     user_entry,
     usual_dim,
 )
+from stemtheory.oracles.chain import Chain
+from stemtheory.oracles.chain_entry import ChainEntry
 from stemtheory.oracles.dials import AskedDials, refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum import Model
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
@@ -20,8 +22,10 @@ from stemtheory.oracles.problem import (
     Problem,
     ProblemEntry,
     ProblemMaker,
+    Staged,
     Witness,
     refuse_no_problem,
+    staged,
 )
 from stemtheory.oracles.regulariser import DIP, PENALTY_BEND, penalty, penalty_slope
 from stemtheory.oracles.row_constants import Slopes

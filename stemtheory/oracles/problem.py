@@ -167,6 +167,25 @@ class Problem(Protocol):
         """Return E||n(x) - keep n(y)||^2 of one sample per worker: shape [..., K]."""
 
 
+class Staged(Protocol):
+    """What a problem has beside the protocol where its coordinates are found one by one."""
+
+    @property
+    def links(self) -> int:
+        """How many there are to find."""
+
+    def start(self) -> float:
+        """Return where none is found: a run starts there unless told otherwise."""
+
+    def progress(self, x: Any) -> Any:
+        """Return how many are found: shape [..., dim] to [...]."""
+
+
+def staged(problem: Any) -> Staged | None:
+    """Return a problem that counts what is found of it; None for any other."""
+    return problem if hasattr(problem, "progress") else None
+
+
 MEMBERS = tuple(sorted(name for name in vars(Problem) if not name.startswith("_")))
 
 

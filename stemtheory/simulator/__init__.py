@@ -31,6 +31,7 @@ from stemtheory.simulator.run import (
     Asked,
     Margin,
     Run,
+    own_start,
     spelled,
     start_of,
 )

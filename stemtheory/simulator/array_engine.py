@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms import Chances, Step, System, choices_of, mean_iterate, mean_over_workers
+from stemtheory.oracles import staged
 from stemtheory.runtime import (
     PURPOSES,
     REPLICATE_BLOCK,
@@ -56,7 +57,7 @@ def run_plan(plan: Plan, replicates: int, threads: int | None = None) -> Rows:
                 plan.stop.set()
                 raise
     parts = [rows for several in found for rows in several]
-    names = ("total", "last", "best", "diverged_at", "series", "running")
+    names = ("total", "last", "best", "diverged_at", "series", "running", "progress", "arrived_at")
     joined = {name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in names}
     return Rows(**joined, silent=_silent(parts, plan.sizes.T))
 
@@ -122,7 +123,8 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
     streams = _Streams(plan, first, sizes)
     units = [_Unit(plan, part) for part in _parts(plan, sizes[0], most)]
     T, coin, silent = plan.sizes.T, None, 0.0
-    rows = _Accumulator(len(sizes) * sizes[0], T, plan.record)
+    chain = staged(plan.problem)
+    rows = _Accumulator(len(sizes) * sizes[0], T, plan.record, chain.links if chain else 0)
     with plan.backend.quiet():
         initial = streams.initial()
         eta_1 = float(plan.schedule.eta(1.0))
@@ -133,7 +135,10 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
             steps = _steps(plan, t0, min(span, T + 1 - t0))
             noise, chances = streams.steps(steps), streams.chances(steps)
             measured = [unit.advance(steps, noise, chances) for unit in units]
-            rows.add(np.concatenate(measured, axis=-1).reshape(len(steps), -1), t0)
+            columns = np.concatenate(measured, axis=-1).reshape(len(steps), -1, rows.replicates)
+            rows.add(columns[:, 0], t0)
+            if rows.links:
+                rows.follow(columns[:, 1], t0)
             plan.advanced(len(steps) * len(sizes) * sizes[0])
             end = longest(rows.diverged_at, T)
             for step, chance in zip(steps, chances, strict=True):
@@ -163,8 +168,13 @@ class _Unit:
         self.state = plan.algorithm.init(plan.problem, x, eta, mine)
 
     def advance(self, steps: list[Step], noise: Any, chances: list[Chances]) -> Any:
-        """Advance the state over a block of steps; return ||grad f(xbar_t)||^2, on the host."""
+        """Advance the state over a block of steps; return what is measured of it, on the host.
+
+        At every t it is ||grad f(xbar_t)||^2, and on a chain what xbar_t has found: [steps, 1 or 2,
+        blocks, replicates].
+        """
         plan, system, state = self.plan, self.system, self.state
+        chain = staged(plan.problem)
         measured = []
         for i, step in enumerate(steps):
             if system is None:
@@ -175,7 +185,9 @@ class _Unit:
                     state = system.start_round(plan.problem, state, step, chance)
                 mean = mean_iterate(state)
             gradient = plan.problem.full_gradient(mean)
-            measured.append((gradient * gradient).sum(axis=-1))
+            square = (gradient * gradient).sum(axis=-1)
+            both = [square] if chain is None else [square, chain.progress(mean)]
+            measured.append(plan.backend.xp.stack(both))
             minibatch = None if noise is None else noise[i][:, self.part]
             state = plan.algorithm.local_step(plan.problem, state, step, minibatch)
             if step.synchronises:
@@ -281,8 +293,10 @@ class _Streams:
 class _Accumulator:
     """Sums, minima and the record over time; one addition per iteration, in order."""
 
-    def __init__(self, replicates: int, T: int, record: Ints) -> None:
-        self.T, self.record = T, record
+    def __init__(self, replicates: int, T: int, record: Ints, links: int) -> None:
+        self.replicates, self.T, self.record, self.links = replicates, T, record, links
+        self.progress = np.zeros((len(record) if links else 0, replicates), dtype=np.int64)
+        self.arrived_at = np.zeros(replicates, dtype=np.int64)
         self.total = np.zeros(replicates)
         self.last = np.full(replicates, np.nan)
         self.best = np.full(replicates, np.inf)
@@ -308,6 +322,14 @@ class _Accumulator:
         self.series[due] = values[times - t0]
         self.running[due] = sums[times - t0] / times[:, None]
 
+    def follow(self, found: Any, t0: int) -> None:
+        """Add what xbar_t has found of a chain, [steps, replicates] from iteration t0 on."""
+        there = found >= self.links
+        fresh = there.any(axis=0) & (self.arrived_at == 0)
+        self.arrived_at[fresh] = t0 + there.argmax(axis=0)[fresh]
+        due = (self.record >= t0) & (self.record < t0 + len(found))
+        self.progress[due] = found[self.record[due] - t0]
+
     def finish(self, silent: float) -> Rows:
         """Return the averages; a diverged replicate is NaN, whatever was finite before."""
         lost = self.diverged_at > 0
@@ -319,6 +341,8 @@ class _Accumulator:
             self.diverged_at,
             self.series,
             self.running,
+            self.progress,
+            self.arrived_at,
             silent,
         )
 

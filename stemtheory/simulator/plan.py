@@ -107,6 +107,8 @@ class Rows:
     """What one group measured: arrays whose last axis is its replicates.
 
     ``silent`` is how many rounds ended without communication, in the mean over replicates.
+    ``progress`` is how many coordinates of a chain xbar_t has found, at the times of the series,
+    and ``arrived_at`` the first t at which it has found all, 0 if none: of other problems nothing.
     """
 
     total: Floats
@@ -115,6 +117,8 @@ class Rows:
     diverged_at: Ints
     series: Floats
     running: Floats
+    progress: Ints
+    arrived_at: Ints
     silent: float = 0.0
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypedDict, Unpack
 import numpy as np
 
 from stemtheory.algorithms import Algorithm, Counts, Entry, full_pass, load_algorithm
-from stemtheory.oracles import Problem
+from stemtheory.oracles import Problem, staged
 from stemtheory.runtime import (
     BACKENDS,
     Floats,
@@ -167,7 +167,7 @@ class Run:
                 given.get("schedule", DEFAULT.schedule),
                 pairs(mapping("schedule_options", given.get("schedule_options"))),
             ),
-            x1=start_of(given.get("x1", DEFAULT.x1), chosen.dim),
+            x1=start_of(given.get("x1", own_start(chosen.load())), chosen.dim),
             replicates=whole("replicates", given.get("replicates", DEFAULT.replicates)),
             seed=whole("seed", given.get("seed", DEFAULT.seed), 0),
             numerics=_numerics(given),
@@ -301,6 +301,12 @@ def spelled(
             f" {entry.name} has one reading only: leave both out, or choose stem."
         )
     return given
+
+
+def own_start(problem: Problem) -> float:
+    """Return where a run starts if nothing is said: where a problem says so, else at 1."""
+    chain = staged(problem)
+    return DEFAULT.x1 if chain is None else chain.start()
 
 
 def start_of(x1: Any, dim: int) -> float | tuple[float, ...]:

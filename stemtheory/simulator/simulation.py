@@ -52,7 +52,7 @@ def simulate(
     sync: str | None = None,
     sync_batch: int | None = None,
     replicates: int = DEFAULT.replicates,
-    x1: float | Sequence[float] | Floats = DEFAULT.x1,
+    x1: float | Sequence[float] | Floats | None = None,
     seed: int = DEFAULT.seed,
     backend: str | Backend = DEFAULT.backend,
     engine: str = DEFAULT.engine,
@@ -92,7 +92,7 @@ def simulate(
         batch (1, and ceil(I/M) of its part under schedule ``rstar``).
     replicates, seed, x1
         Independent runs, the seed of all noise, and the common start (a number for every
-        coordinate, or dim of them).
+        coordinate, or dim of them; 1, or where the chain of a problem of floors begins, 0).
     backend, engine, dtype
         Where and how it is computed; ``backend`` is a name, or a ``Backend`` of one's own.
         ``auto`` compiles large separable runs (``fused``); the trace says what was taken.
@@ -196,6 +196,8 @@ def trace_of(run: Run, plan: Plan, engine: str, rows: Rows) -> Trace:
         series=rows.series,
         running=rows.running,
         diverged_at=rows.diverged_at,
+        progress=rows.progress,
+        arrived_at=rows.arrived_at,
     )
 
 

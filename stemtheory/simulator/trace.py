@@ -62,7 +62,8 @@ class Trace:
     the paper's E||grad f(xbar_a)||^2. ``last`` and ``best`` are of the same shape; ``times`` (n,),
     ``series`` (n, R) and ``running`` (n, R) hold ||grad f(xbar_t)||^2 and its running average.
     ``diverged_at`` (R,) is the iteration whose value was above ``DIVERGED`` = 1e100 or no number,
-    0 if none was.
+    0 if none was. On a chain, a problem of floors, ``progress`` (n, R) is how many coordinates
+    xbar_t has found, and ``arrived_at`` (R,) the first t at which it has found all, 0 if none.
 
     Paper: Theorem (Thm: PR_Convergence_Main_App), Definition (Def: StationaryPt).
 
@@ -83,6 +84,8 @@ class Trace:
     series: Floats
     running: Floats
     diverged_at: Ints
+    progress: Ints
+    arrived_at: Ints
 
     # The bounds live in a room above this one, and say there how a trace is judged.
     judge: ClassVar[Callable[[Trace], tuple[Margin, ...]]]
@@ -247,6 +250,9 @@ class Trace:
         like: dict[str, Any] = dict.fromkeys(_ARRAYS, per_replicate)
         like |= {"series": table, "running": table}
         like |= {"times": np.int64(table[:, 0]), "diverged_at": np.int64(per_replicate)}
+        chain = len(found.get("progress", ())) > 0
+        like |= {"progress": np.int64(table if chain else table[:0])}
+        like |= {"arrived_at": np.int64(per_replicate)}
         refuse_misfits(path, found, like, _TODO)
         return Trace(run, circumstances, counts, **found)
 
@@ -254,4 +260,7 @@ class Trace:
 # Options of STEM that stand under their own names.
 _OWN_KEYS = {"sync": "literal", "sync_batch": 1}
 _TODO = "it is not a saved trace, give a .npz file of one"
-_ARRAYS = ("grad_sq", "last", "best", "times", "series", "running", "diverged_at")
+_ARRAYS = (
+    *("grad_sq", "last", "best", "times", "series", "running", "diverged_at"),
+    *("progress", "arrived_at"),
+)

@@ -47,7 +47,8 @@ STEPS = 12  # at I = 4: three synchronisations
 _NAMES = """
     add subtract multiply divide power negative matmul
     sin cos tan exp log log1p sqrt tanh arctan hypot abs absolute square
-    stack broadcast_to ndarray.sum ndarray.mean
+    sign maximum minimum less greater concatenate
+    stack broadcast_to ndarray.sum ndarray.mean ndarray.max ndarray.astype
 """
 ENGINE_NAMES = frozenset(_NAMES.split())
 

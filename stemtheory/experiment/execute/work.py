@@ -187,6 +187,7 @@ def _outcome(cell: Cell, trace: Trace) -> CellResult:
             "grad_sq_start": _finite(met.grad_sq_start),
             "constants": trace.settings["constants"],
             "exact": dict(met.constants.exact),
+            **({"arrived_at": trace.arrived_at.tolist()} if len(trace.progress) else {}),
         },
         trace=_packed(trace) if cell.record else None,
         provenance=provenance(engine=met.engine, backend=met.backend, device=met.device),

@@ -40,4 +40,6 @@ class Booked:
             diverged_at=book[:, 3].astype(np.int64),
             series=self.series.T.copy(),
             running=self.running.T.copy(),
+            progress=np.empty((0, len(book)), dtype=np.int64),  # no chain is separable
+            arrived_at=np.zeros(len(book), dtype=np.int64),
         )

@@ -15,6 +15,7 @@ from stemtheory.algorithms.stem import Stem
 from stemtheory.claims.contract import ContractRow, check_problem, passed, records, table, text
 from stemtheory.claims.contract.statistics import Z_LIMIT, z_scores
 from stemtheory.oracles.catalogue import load_problem, names, problem_entry
+from stemtheory.oracles.chain_entry import ChainEntry
 from stemtheory.oracles.finite_sum import FiniteSum, Model
 from stemtheory.oracles.finite_sum_constants import bracket
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES
@@ -58,7 +59,8 @@ def settings(name: str) -> list[dict[str, Any]]:
                 ({}, {"alpha": 0.0}, {"sigma": 0.0}),
             )
         ]
-    return [{"K": 2, "dim": 1}, {"K": 4, "dim": 8}]  # another kind: it has no common dials
+    # another kind: it has no common dials; a chain's every worker holds a link
+    return [{"K": 2, "dim": 2 if isinstance(entry, ChainEntry) else 1}, {"K": 4, "dim": 8}]
 
 
 CELLS = [(name, s) for name in NAMES for s in settings(name)]

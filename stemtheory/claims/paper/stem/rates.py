@@ -19,6 +19,7 @@ from stemtheory.bounds import BOUNDS, Inversion, Setting, invert
 from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence import bound_slopes
 from stemtheory.claims.evidence.bound_slopes import at_accuracy, units
+from stemtheory.claims.evidence.floors import FLOORS, floor_exponent
 from stemtheory.claims.exponents import (
     BY_HAND,
     EXACT,
@@ -264,13 +265,21 @@ CLAIMS = (
         mutants=(wrong("b = (T/K^2)^{1/3}", power=Fraction(1, 3)),),
         reason="The appendix calls its sample complexity a communication complexity.",
     ),
-    Claim(
+    rate(
         id="RMK1",
         label="rmk:complexity",
-        kind="not-checkable",
-        statement="These complexities are the best achievable ones.",
+        statement="These complexities are the best achievable ones: floors have their exponents.",
         formula=r"\epsilon^{-3/2}, \epsilon^{-1}",
-        reason="Lower bounds of other papers; nothing here can be run against them.",
+        compare=floor_exponent,
+        cases=lambda level: tuple(FLOORS),
+        mutants=(wrong("samples and rounds of eps^{-4/3}", theory=-4 / 3),),
+        by_hand="Floors are those of instances: links, and coins that must show, over the accuracy"
+        " that needs all links.",
+        reason="Shown: with L, gap (and sigma) held, instances of accuracy epsilon have floors of"
+        " eps^{-1} exchanges and of eps^{-3/2} samples in all, the exponents of T1, and no"
+        " algorithm of the catalogue goes below (FL1, FL2, FL3). Not shown: a fixed instance does"
+        " not separate SGD from STEM, that nothing goes below is what it shows; methods that do not"
+        " add up what their oracle says; one instance with both floors; constants, and logarithms.",
     ),
     rate(
         id="RMK2",

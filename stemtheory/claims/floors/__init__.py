@@ -1,0 +1,1 @@
+"""Floors: what no algorithm of the catalogue goes below, counted on instances that run."""
