@@ -2,7 +2,7 @@
 
 from stemtheory.certificates.attack import attacked
 from stemtheory.certificates.file import fingerprint, in_file, locate, read, shipped, why_not
-from stemtheory.certificates.finding import Certified, find, refuse_the_large, size
+from stemtheory.certificates.finding import Certified, find, least_constant, refuse_the_large, size
 from stemtheory.certificates.lemmas import UnprovedError, proof_of, provable, prove
 from stemtheory.certificates.lemmas.statement import PACKS
 from stemtheory.certificates.meaning import (

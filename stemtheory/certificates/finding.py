@@ -54,6 +54,17 @@ def find(
     )
 
 
+def least_constant(s: Statement, weights: Weights) -> float | None:
+    """Return c_D w_D + c_S w_S + c_Z w_Z of a certificate of STEM in floats, None if not solved.
+
+    Nothing is proved by it: it is what a search over steps compares.
+    """
+    found = solve(unroll(s), weights, 0.0)
+    if found is None:
+        return None
+    return 2 / (float((1 - s.delta) * s.eta) * s.I) * (weights.D + found.value)
+
+
 def size(s: Statement) -> tuple[int, int]:
     """Return the sides of the Gram matrices and the number of rows."""
     r = unroll(s)

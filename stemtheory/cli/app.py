@@ -18,6 +18,7 @@ from stemtheory.cli import constants as cli_constants
 from stemtheory.cli import options as o
 from stemtheory.cli import probe as cli_probe
 from stemtheory.cli import sweeps as cli_sweeps
+from stemtheory.cli import tighten as cli_tighten
 from stemtheory.cli.completion import entries, kinds
 from stemtheory.cli.examples import APART, example
 from stemtheory.cli.waiting import waiting
@@ -269,3 +270,4 @@ cli_constants.register(app)
 cli_sweeps.register(app)
 cli_advise.register(app)
 cli_certify.register(app)
+cli_tighten.register(app)

@@ -109,7 +109,7 @@ def certify(
         o.refuse_beside(context, useful, "--check only reads a file: leave it out")
         return _check(check, name, reading, given, h, alpha, json)
     s = statement_of(name, reading, given, schedule, h, alpha)
-    wanted = _weights(weights)
+    wanted = weights_of(weights)
     refuse_the_large(s, force)
     with waiting() as told:
         found = find(s, wanted, told)
@@ -221,7 +221,14 @@ def fraction(name: str, text: str) -> Fraction:
     return found
 
 
-def _weights(text: str | None) -> Weights:
+def weights_of(text: str | None) -> Weights:
+    """Return the three weights that a text such as 1,1,1 writes.
+
+    Raises
+    ------
+    UsageError
+        For anything else.
+    """
     from stemtheory.certificates import Weights
 
     if text is None:

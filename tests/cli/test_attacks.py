@@ -61,13 +61,14 @@ DEAR: dict[str, tuple[str, ...]] = {
     ),
     "probe": ("probe", "M1"),
     "certify": ("certify", "stem", "--I", "2", "--K", "2"),
+    "tighten": ("tighten",),
 }
 BASES = CHEAP | DEAR
 # of a kind that is no number: names, files, switches
 WORDS = {
     *("--noise", "--heterogeneity", "--set", "--schedule", "--sync", "--backend", "--engine"),
     *("--dtype", "--plot", "--out", "--format", "--store", "--replay", "--problem"),
-    *("--dask", "--where", "--export", "--tex", "--reading", "--check", "--certificate"),
+    *("--dask", "--where", "--export", "--tex", "--reading", "--check", "--certificate", "--mode"),
 }
 SETTINGS = {"problem": '"cosine"', "T": "8", "K": "2", "dim": "2", "replicates": "2"}
 

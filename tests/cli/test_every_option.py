@@ -41,6 +41,7 @@ FIGURE = ("figure", "tradeoff_curve", "--quick")
 SWEEP = ("sweep", "tiny.toml", "--store", "s.sqlite")
 RESULTS = ("results", "s.sqlite")
 CERTIFY = ("certify", "stem", "--I", "2", "--K", "2")
+TIGHTEN = ("tighten",)
 TINY = """
 [settings]
 problem = "cosine"
@@ -201,6 +202,17 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--out": (CERTIFY, ("--out", "x.json")),
         "--tex": (CERTIFY, ("--tex", "x.tex")),
     },
+    "tighten": {
+        "--reading": (TIGHTEN, ("--reading", "average-first")),
+        "--ratio": (TIGHTEN, ("--ratio", "32")),
+        "--weights": (TIGHTEN, ("--weights", "1,2,1")),
+        "--mode": ((*TIGHTEN, "--I", "2", "--K", "2"), ("--mode", "certificate")),
+        "--K": (TIGHTEN, ("--K", "3")),
+        "--I": (TIGHTEN, ("--I", "3")),
+        "--b": (TIGHTEN, ("--b", "2")),
+        "--h": (TIGHTEN, ("--h", "1/5")),
+        "--out": (TIGHTEN, ("--out", "x.json")),
+    },
     "advise": {
         "--epsilon": (ADVISE, ("--epsilon", "0.4")),
         "--problem": (ADVISE, ("--problem", "cosine")),
@@ -256,6 +268,7 @@ ELSEWHERE = {
     "certify --schedule": "theorem is the one there is, and refused beside --h, see REFUSED",
     "certify --check": "another job, which takes what it expects (test_certify)",
     "certify --force": "whether what takes minutes is begun (test_certify)",
+    "tighten --check": "another job, which takes what it expects (test_tighten)",
     "sweep --dask": "who runs the cells, which changes no number (test_executors)",
     "sweep --retry-failed": "what runs where a cell failed (test_sweep)",
 }
@@ -282,6 +295,9 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*CERTIFY, "--schedule", "theorem", "--h", "1"), "--schedule"),
     (("certify", "--check", "empty", "--schedule", "theorem"), "--schedule"),
     (("certify", "--check", "empty", "--force"), "--force"),
+    (("tighten", "--check", "empty", "--K", "2"), "--K"),
+    ((*TIGHTEN, "--mode", "certificate", "--h", "1/5"), "--h"),
+    ((*TIGHTEN, "--mode", "certificate", "--ratio", "8"), "--ratio"),
     (("results", "s.sqlite", "--csv"), "--csv and --json"),
     (("results", "s.sqlite", "--out", "x.png"), "--plot"),
     (("list", "bounds", "--csv"), "--csv and --json"),

@@ -1,0 +1,6 @@
+"""Better theorems by machine: the free constants of a proof chosen anew, and checked exactly."""
+
+from stemtheory.tightening.meaning import checked, latex, told
+from stemtheory.tightening.program import READINGS, Range, evaluated, proposed
+from stemtheory.tightening.rounding import LARGEST_RATIO, Theorem, tightened
+from stemtheory.tightening.steps import Found, best_steps
