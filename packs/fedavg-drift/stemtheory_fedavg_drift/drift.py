@@ -40,10 +40,19 @@ from typing import Any
 import numpy as np
 
 from stemtheory.bounds import Premise
-from stemtheory.claims import averaged, stated, whole_run
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, dials, wrong
+from stemtheory.claims import (
+    SCALED,
+    Case,
+    Claim,
+    Comparison,
+    averaged,
+    dials,
+    square,
+    stated,
+    whole_run,
+    wrong,
+)
 from stemtheory.claims.evidence.fedavg_path import record_fedavg
-from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.language import Index, Line, equal
 from stemtheory.claims.language import letters as of
 from stemtheory.claims.language.letters import E, I, K, L, T, b, k, l, sigma, start, step, t, zeta

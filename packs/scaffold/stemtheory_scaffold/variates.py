@@ -46,6 +46,7 @@ SF10  SF9 at h = (bKI/R)^{1/2}/L: exponents of powers. At b = I = 1 rounds are e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -55,10 +56,19 @@ import numpy as np
 
 from stemtheory.algorithms import Scaffold
 from stemtheory.bounds import Premise
-from stemtheory.claims import averaged, stated
+from stemtheory.claims import (
+    SCALED,
+    Case,
+    Claim,
+    Comparison,
+    Mutant,
+    averaged,
+    dials,
+    square,
+    stated,
+    wrong,
+)
 from stemtheory.claims import exponents as of_power
-from stemtheory.claims.base import SCALED, Case, Claim, Comparison, Mutant, dials, wrong
-from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.evidence.states.run import lay_open
 from stemtheory.claims.exponents import BY_HAND, comparison, eps, exact, in_terms, solve
 from stemtheory.claims.language import equal
@@ -133,9 +143,22 @@ def by(kind: type[Scaffold], name: str) -> Mutant:
     return Mutant(name, algorithm=lambda case: kind(**dict(case.algorithm_options)))
 
 
-def short(case: Case, longest: float = 1 / 2) -> tuple[Premise, ...]:
-    """The premise that h, on a problem with L = 1, is at most that."""
-    return (Premise(f"eta I <= {longest}/L", dict(case.options)["eta"] * case.I <= longest),)
+def under(
+    option: str = "", quiet: bool = False, longest: float = np.inf
+) -> Callable[[Case], tuple[Premise, ...]]:
+    """Return the premises: everybody takes part, the option, no noise, and h at L = 1."""
+
+    def premises(case: Case) -> tuple[Premise, ...]:
+        own = {"option": "II", "participation": 1.0, **dict(case.algorithm_options)}
+        h = dict(case.options).get("eta", np.inf) * case.I
+        return (
+            Premise("everybody takes part", own["participation"] == 1),
+            Premise(f"option {option}", own["option"] == (option or own["option"])),
+            Premise("sigma = 0", not quiet or dict(case.dials).get("sigma") == 0),
+            Premise(f"eta I <= {longest}/L", np.isinf(longest) or h <= longest),
+        )
+
+    return premises
 
 
 def of_rounds(path: Any) -> tuple[Any, Any, Any]:
@@ -216,6 +239,7 @@ CLAIMS = (
         id="SF2",
         label="identities",
         statement="The variates cancel in the mean, which goes along the mean gradient.",
+        premises=under(),
         cases=lambda level: (*runs(level), *runs(level, "I")),
         mutants=(TWICE,),
     ),
@@ -224,6 +248,7 @@ CLAIMS = (
         id="SF3",
         label="identities",
         statement="Option II: a worker's new variate is the mean of its gradients in the round.",
+        premises=under("II"),
         cases=runs,
         mutants=(LOCAL_SGD,),
     ),
@@ -233,6 +258,7 @@ CLAIMS = (
         label="variance",
         algorithm="scaffold",
         statement="Option II: the variance of a new variate, given a round's points.",
+        premises=under("II"),
         cases=still,
         at=lambda path: path.t[:: path.case.I],
     ),
@@ -242,6 +268,7 @@ CLAIMS = (
         id="SF5",
         label="variance",
         statement="Option II without noise: a new variate is off by what the drift makes it.",
+        premises=under("II", quiet=True),
         cases=partial(runs, sigma=0.0),
     ),
     pathwise(
@@ -249,6 +276,7 @@ CLAIMS = (
         id="SF6",
         label="drift",
         statement="The drift lemma: only the corrected gradient drives a worker away.",
+        premises=under(quiet=True),
         cases=lambda level: (*runs(level, sigma=0.0), *runs(level, "I", 0.0)),
     ),
     pathwise(
@@ -258,6 +286,7 @@ CLAIMS = (
         id="SF7",
         label="drift",
         statement="Option I: the corrected gradient is grad f, up to the server's last move.",
+        premises=under("I"),
         cases=partial(runs, option="I"),
         mutants=(SCALED, LOCAL_SGD),
     ),
@@ -272,7 +301,7 @@ CLAIMS = (
         by_hand="Rounds are summed, which no line about steps does.",
         compare=silent,
         cases=long_runs,
-        premises=short,
+        premises=under("I", quiet=True, longest=1 / 2),
         mutants=(SCALED, LOCAL_SGD),
     ),
     Claim(
@@ -286,7 +315,7 @@ CLAIMS = (
         by_hand="Rounds are summed, which no line about steps does.",
         compare=noisy,
         cases=noisy_runs,
-        premises=partial(short, longest=1 / 4),
+        premises=under("I", longest=1 / 4),
         mutants=(SCALED, wrong(LOCAL_SGD.name, kind=Uncorrected)),
     ),
     Claim(

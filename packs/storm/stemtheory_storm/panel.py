@@ -10,7 +10,8 @@ import numpy as np
 
 from stemtheory.algorithms import Stem, StemState
 from stemtheory.bounds import Premise
-from stemtheory.claims.base import Case, dials, resting
+from stemtheory.claims import Case, dials
+from stemtheory.claims.base import resting
 from stemtheory.claims.evidence.measured import MeasuredRun, measure
 from stemtheory.claims.repaired.runs import transition
 
@@ -62,9 +63,21 @@ def stepped(cases: tuple[Case, ...], *steps: float) -> Callable[[str], tuple[Cas
     return lambda level: tuple(constant(case, step) for case in cases for step in steps)
 
 
-def at_most(longest: float) -> Callable[[Case], tuple[Premise, ...]]:
-    """Return the premise that the constant steps, on a problem with L = 1, are no longer."""
-    return lambda case: (Premise(f"eta <= {longest:g}/L", dict(case.options)["eta"] <= longest),)
+def decreasing(case: Case) -> tuple[Premise, ...]:
+    """Return the premise that the steps are the decreasing ones."""
+    return (Premise("the steps are the decreasing ones", case.schedule == "theorem"),)
+
+
+def at_most(longest: float, coupled: bool = True) -> Callable[[Case], tuple[Premise, ...]]:
+    """Return the premise of constant steps on a problem with L = 1, and of c = 7 L^2/(5 b)."""
+
+    def premises(case: Case) -> tuple[Premise, ...]:
+        own = {"eta": np.inf, "a": np.inf, **dict(case.options)}
+        c = abs(own["a"] * case.b / own["eta"] ** 2 - 1.4) < 1e-9
+        fits = Premise(f"eta <= {longest:g}/L", own["eta"] <= longest)
+        return (fits, Premise("c = 7 L^2/(5 b)", c)) if coupled else (fits,)
+
+    return premises
 
 
 def whole_runs(level: str, decreasing: bool) -> tuple[Case, ...]:

@@ -33,10 +33,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from stemtheory.claims import averaged, stated, whole_run
-from stemtheory.claims.base import SCALED, Mutant
+from stemtheory.claims import SCALED, Mutant, averaged, stated, whole_run, wrong
 from stemtheory.claims.evidence.path import play
-from stemtheory.claims.language import Expr, Index, Q, equal
+from stemtheory.claims.language import Expr, Q, equal
 from stemtheory.claims.language import letters as of
 from stemtheory.claims.language.letters import B, E, L, T, a, b, c, eta, grad, norm2, sigma, t
 from stemtheory.claims.stating import AVERAGE
@@ -53,20 +52,15 @@ def news(noise: Callable[[Expr], Expr]) -> Expr:
     return noise(new) - (1 - a[t]) * noise(old)
 
 
-def potential(lam: Expr, at: Index) -> Expr:
-    """Phi at a time."""
-    return f(x[at]) + lam * norm2(e[at]) / eta[at - 1]
-
-
 def rise(lam: Expr) -> Expr:
     """E Phi_{t+1} - Phi_t."""
-    return E(potential(lam, t + 1) - potential(lam, t))
+    now, then = (f(x[at]) + lam * norm2(e[at]) / eta[at - 1] for at in (t, t + 1))
+    return E(then - now)
 
 
 pathwise = partial(stated, kind="pathwise", cases=panel.recorded)
 conditional = partial(stated, kind="conditional", cases=panel.recorded)
 theorem = partial(whole_run, label="theorem", measured=panel.measured)
-TWICE = "ordinary momentum"
 
 CLAIMS = (
     pathwise(
@@ -75,7 +69,7 @@ CLAIMS = (
         id="ST1",
         label="error",
         statement="The error is (1 - a) times the last one, and new noise: nothing of f is in it.",
-        mutants=(SCALED, Mutant(TWICE, algorithm=lambda case: panel.HeavyBall())),
+        mutants=(SCALED, Mutant("ordinary momentum", algorithm=lambda case: panel.HeavyBall())),
     ),
     averaged(
         equal(E(of.inner(e[t + 1], e[t])), keep * E(norm2(e[t]))),
@@ -83,7 +77,7 @@ CLAIMS = (
         label="error",
         statement="The new noise has no product with the old error.",
         cases=panel.stepped(panel.MANY, 0.25),
-        mutants=(Mutant(TWICE, arguments={"run": lambda case: play(case, panel.HeavyBall())}),),
+        mutants=(wrong("ordinary momentum", run=lambda case: play(case, panel.HeavyBall())),),
     ),
     conditional(
         E(norm2(news(of.noise_k)))
@@ -117,7 +111,7 @@ CLAIMS = (
         label="descent",
         statement="The descent lemma without d, for steps up to 5/(4 L), beyond which it fails.",
         cases=panel.stepped(panel.MANY, 0.1, 0.25, 1.0, 1.25),
-        premises=panel.at_most(1.25),
+        premises=panel.at_most(1.25, coupled=False),
         mutants=(SCALED, Mutant("eta = 1.3/L", change=lambda case: panel.constant(case, 1.3))),
     ),
     conditional(
@@ -140,6 +134,7 @@ CLAIMS = (
         id="ST8",
         label="potential",
         statement="The potential descends, with the decreasing steps.",
+        premises=panel.decreasing,
         mutants=(SCALED, Mutant("c = 16", change=lambda case: panel.constant(case, 1 / 16, 16))),
     ),
     theorem(
@@ -150,6 +145,7 @@ CLAIMS = (
         id="ST9",
         statement="The theorem with the constant step 1/(4 L T^{1/3}): T^{-2/3} if B = T^{1/3}.",
         cases=partial(panel.whole_runs, decreasing=False),
+        premises=panel.at_most(0.25),
     ),
     theorem(
         AVERAGE
@@ -159,5 +155,6 @@ CLAIMS = (
         id="ST10",
         statement="The theorem with the decreasing steps.",
         cases=partial(panel.whole_runs, decreasing=True),
+        premises=panel.decreasing,
     ),
 )

@@ -31,8 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.claims import sized
-from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
+from stemtheory.claims import Claim, Comparison, Mutant, sized, wrong
 from stemtheory.claims.evidence.sequences import SequenceScene
 from stemtheory.claims.language import Q, Symbol, Times, letters
 from stemtheory.claims.language.letters import GRADIENT, I, K, L, T, b, eta, kbar, log, sum_t, t
