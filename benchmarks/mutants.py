@@ -108,7 +108,9 @@ def tests_near(path: str) -> list[str]:
         named = [t for t in sorted(ROOT.glob("tests/figures/test_*.py")) if _names(t, path)]
         besides = [*(test.relative_to(ROOT).as_posix() for test in named), *besides]
         return [*dict.fromkeys([*besides, *EVERYWHERE])]
-    return [*dict.fromkeys([*near(path), *besides, *EVERYWHERE])] if places else []
+    own = f"test_{Path(path).stem}"
+    nearest = sorted(near(path), key=lambda test: Path(test).stem != own)
+    return [*dict.fromkeys([*nearest, *besides, *EVERYWHERE])] if places else []
 
 
 def _names(test: Path, path: str) -> bool:

@@ -107,7 +107,8 @@ def draw(data: FigureTable, figure: Canvas) -> None:
     """Draw the exponents along the curves as a table; beside it, the tuned ones of every row."""
     tuned = data.where(kind="tuned")
     panels = figure.subplots(1, 3 if len(tuned) else 1, squeeze=False)[0]
-    figure.set_figheight(max(figure.get_figheight(), 3.2 if len(tuned) else 1.9))
+    # a table alone is as high as its lines
+    figure.set_figheight(max(figure.get_figheight(), 3.2) if len(tuned) else 1.7)
     _draw_exact(panels[0], data)
     for ax, cost, letter in zip(panels[1:], COSTS, "bc", strict=False):
         _draw_tuned(ax, tuned.where(cost=cost))

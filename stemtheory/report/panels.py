@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stemtheory.report.figure_table import FigureTable
-from stemtheory.report.tables import large
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, large
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -325,9 +324,13 @@ def _wrap_title(ax: Axes, canvas: Canvas) -> None:
 
 
 def _room(ax: Axes, canvas: Canvas) -> float:
-    """Return the pixels from the panel's left edge to the next panel's, or to the figure's end."""
+    """Return the pixels from the panel's left edge to the next panel's, or to the figure's end.
+
+    Two titles side by side are kept a letter's height apart.
+    """
     box = ax.get_window_extent()
-    lefts = [other.get_tightbbox().x0 for other in canvas.axes if other is not ax]  # type: ignore[union-attr]
+    gap = float(ax.title.get_fontsize()) * canvas.dpi / 72
+    lefts = [other.get_tightbbox().x0 - gap for other in canvas.axes if other is not ax]  # type: ignore[union-attr]
     return float(min([x for x in lefts if x > box.x0 + box.width / 2] + [canvas.bbox.x1]) - box.x0)
 
 

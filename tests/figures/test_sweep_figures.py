@@ -160,3 +160,12 @@ def test_a_bound_that_never_applies_is_told_as_never() -> None:
     assert "repaired never to never" in margins.caption(never)
     drawn_before, after = (drawn(margins.ENTRY, one) for one in (t, never))
     assert sum(map(len, places(after[0]))) == sum(map(len, places(drawn_before[0]))) - 1
+
+
+def test_the_stretched_scale_goes_there_and_back() -> None:
+    forward, inverse = margins.stretched(3e4)
+    T = np.array([margins.FIRST, 5e2, 3e4, 2e6, margins.LENGTHS[-1]])
+    places = forward(T)
+    np.testing.assert_allclose(inverse(places), T)
+    np.testing.assert_allclose(places[[0, 2, 4]], [0, margins.SHARE, 1], atol=1e-12)
+    assert np.all(np.diff(places) > 0)

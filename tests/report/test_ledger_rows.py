@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from stemtheory.claims import claims
 from stemtheory.claims.checking import check, row_json
 from stemtheory.report.ledger_rows import counts, lines, matrix, noticed, unstable
@@ -28,6 +30,13 @@ def test_a_bound_that_holds_says_in_how_many_cells_it_is_vacuous() -> None:
     shown = lines([found["literal"]], claims())
     assert "holds in 3, vacuous in 4" in shown[0].reason
     assert counts({"verdict": "holds", "cells": {"holds": 3}}) == ""
+
+
+@pytest.mark.parametrize(("margin", "said"), [(1.0, True), (1 - 1e-7, True), (2.0, False)])
+def test_a_line_that_is_attained_says_so(margin: float, said: bool) -> None:
+    (row,) = (row_json(row) for row in check(claims()["M2b"])[:1])
+    (shown,) = lines([row | {"margin": margin, "verdict": "holds"}], claims())
+    assert ("attained, " in shown.reason) == said
 
 
 def test_a_violated_vacuous_bound_is_called_an_instability() -> None:
