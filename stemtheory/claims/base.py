@@ -45,7 +45,7 @@ class Case:
     seed: int = 0
     replicates: int = 8
     schedule: str = "theorem"
-    options: tuple[tuple[str, float], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
     sync_batch: int = 1
     clock: float = 0.0
 

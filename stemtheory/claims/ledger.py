@@ -24,6 +24,7 @@ MODULES = (
     *("paper.special_cases", "paper.fedavg", "paper.fedavg_rates"),
     *("paper.useful_lemmas", "paper.table1"),
     *("repaired.elementary", "repaired.theorem", "repaired.range", "repaired.costs"),
+    *("rstar.steps", "rstar.constants", "rstar.theorem"),
 )
 # Names for claims that belong to one question, beside the sections.
 ALIASES = {

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stemtheory.claims.evidence.path import Path
+from stemtheory.claims.evidence.recorded import chosen
 from stemtheory.claims.language import Scene, Symbol, Times, column
 from stemtheory.runtime import Floats
 
@@ -36,6 +37,7 @@ class RoundScene(Scene):
         self.path, self.start = path, start
         literal = path.case.reading == "literal"
         self.sizes = {
+            **chosen(path.case),
             **{name: getattr(s, name) for name in ("K", "I", "b", "L", "sigma", "zeta")},
             "m": s.sync_batch,
             "c": float(path.a[2] / path.eta[1] ** 2),
@@ -49,6 +51,7 @@ class RoundScene(Scene):
             "eta": eta,
             "q": np.sqrt(q2),
             "Y": np.sqrt(drift),
+            "spread": np.sqrt(mean(path.X)),
             "Z": _from_zero(np.sqrt(mean(path.X)[jump])),
             "D": _from_zero((eta * drift)[inside[:, 1:]].sum(axis=1)),
             "Q": _from_zero(q2[inside].sum(axis=1)),

@@ -17,7 +17,7 @@ from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.futures import FEDAVG, STEM, compared
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.recorded import schedule_of, square
+from stemtheory.claims.evidence.recorded import chosen, schedule_of, square
 from stemtheory.claims.language import (
     EPS,
     At,
@@ -60,6 +60,7 @@ class RunScene(Scene):
             "m": s.sync_batch,
             "c": self._momentum_constant(),
             "step": path.eta if isinstance(path, FedAvgPath) else np.nan,
+            **chosen(path.case),
         }
 
     def _momentum_constant(self) -> float:
@@ -178,6 +179,8 @@ class RunScene(Scene):
             return 8 * EPS * (size + NOISY * path.setting.sigma)
         if not node.at:
             return 0.0
+        if node.name == "U":  # squares of differences of noise that is as large as sigma
+            return 16 * EPS * (value + path.setting.sigma * np.sqrt(value))
         if node.vector:
             grown = path.case.I + path.case.K if node.name in ("x", "xbar") else 8
             return grown * EPS * np.abs(value)

@@ -1,0 +1,167 @@
+"""Theorem R*, parts (a) to (e), on whole runs, and what becomes of it without a sync batch.
+
+The proof is in docs/theorem-rstar.md; its constants are in ``constants``, its steps in ``steps``.
+
+Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from stemtheory.bounds import RSTAR, Premise, whole_rounds
+from stemtheory.claims.base import RIGHT_READINGS, SCALED, Case, Claim, dials, quadratic, resting
+from stemtheory.claims.evidence.exact_runs import exact_or_measured
+from stemtheory.claims.evidence.recorded import part_of, setting_of
+from stemtheory.claims.language import Exact, Expr, Line, Q
+from stemtheory.claims.language.letters import (
+    B,
+    E,
+    I,
+    K,
+    L,
+    S,
+    b,
+    gap,
+    grad,
+    maximum,
+    norm2,
+    sigma,
+    xbar_a,
+    zeta,
+)
+from stemtheory.claims.repaired.coefficients import SUM, THEOREM
+from stemtheory.claims.rstar.coefficients import CURVE
+from stemtheory.claims.rstar.runs import stepped
+from stemtheory.claims.stating import whole_run
+from stemtheory.runtime import Verdict
+from stemtheory.schedules import RSTAR_STEPS
+
+# --- the bound ------------------------------------------------------------------------------------
+
+
+def printed(number: object) -> Exact:
+    """Return a number as the page prints it, a decimal where it is one."""
+    return Q(f"{float(number):g}") if float(number) != int(number) else Q(str(int(number)))
+
+
+def bound(part: str) -> Line:
+    """Return (2)."""
+    steps, stated = RSTAR_STEPS[part], RSTAR[part]
+    h, c_0 = Exact(steps.h), Exact(steps.c_0)
+    first: Expr = b * I / B
+    if part != "a":
+        first = maximum(first, c_0 * h**2 / (b * K * I))
+    return E(norm2(grad(xbar_a))) <= (
+        2 / h * L * gap / S
+        + 2 * first / (printed(stated.lam) * h**2) * sigma**2 / S
+        + 2
+        * c_0**2
+        * h**2
+        * (printed(stated.A_s) * sigma**2 + printed(stated.A_z) * zeta**2)
+        / (I * b * K) ** 2
+    )
+
+
+def on_the_curve(part: str) -> Line:
+    """Return the corollary, C/S with B = bI."""
+    C = CURVE[part]
+    return (
+        E(norm2(grad(xbar_a)))
+        <= (
+            printed(C["C_L"]) * L * gap + printed(C["C_s"]) * sigma**2 + printed(C["C_z"]) * zeta**2
+        )
+        / S
+    )
+
+
+# --- what it is put to ----------------------------------------------------------------------------
+
+# One quadratic at its minimum and one first sample: noise attains the first batch's term up to
+# Lam/(4 c_0), 0.867 in (b).
+FIRST_SAMPLE = resting(1, 1000, 2, 80_000, B=1.0)
+# On the curve, B = bI and S = (IbK)^2, by noise alone.
+NOISE_ALONE = resting(1, 4, 8, 1024)
+# Equal quadratics pushed apart, noise that is nearly all slope, a start at the minimum, on the
+# curve: the jump's variance L^2 X/(bK) grows like I/m.
+STEEP: dict[str, Any] = {"h": 0.182, "sigma": 20.0, "noise_smoothness": math.sqrt(1 - 0.182**2)}
+APART = quadratic(2, 1, 1000, 4_000_000, x1=0.0, zeta=200.0, heterogeneity="tilt", **STEEP)
+
+
+def whole_runs(part: str, level: str) -> tuple[Case, ...]:
+    """Return runs long enough for the bound to say something, and the sharp ones."""
+    rounds, R = {"quick": (400, 32), "default": (1000, 32), "full": (4000, 64)}[level]
+    quiet, plain = dials(sigma=0.05, zeta=0.2), dials(sigma=0.2, zeta=1.0)
+    long = RSTAR_STEPS[part].M + 1
+    cases = (
+        Case("cosine", 2, 2, 1, 2, rounds, quiet, replicates=R),
+        Case("geman_mcclure", 4, 2, 2, 4, rounds, plain, replicates=R),
+        Case("quadratic", 3, 2, 2.5, 8, rounds // 2, plain, replicates=R),
+        Case("quadratic", 2, 1, 1, long, rounds // 4, plain, replicates=R),
+        quadratic(1, 1, 1, rounds, dim=2, replicates=R, sigma=0.2, zeta=0.0),
+        FIRST_SAMPLE,
+        NOISE_ALONE,
+        replace(APART, I=RSTAR_STEPS[part].M, rounds=(2 * RSTAR_STEPS[part].M) ** 2),
+        APART,
+    )
+    return tuple(stepped(case, part) for case in cases)
+
+
+def premises(part: str) -> Callable[[Any], tuple[Premise, ...]]:
+    """Return the premises: the part's steps and readings, T = S I, and its m."""
+    steps = RSTAR_STEPS[part]
+
+    def of(case: Case) -> tuple[Premise, ...]:
+        s = setting_of(case)
+        fits = (
+            s.I <= steps.M * s.sync_batch if part == "a" else s.sync_batch == steps.sync_batch(s.I)
+        )
+        return (
+            whole_rounds(s),
+            Premise(f"the steps of part {part}", part_of(case) == part),
+            Premise("a reading of the part", case.reading in steps.readings or s.I == 1),
+            Premise(f"I/m <= {steps.M}" if part == "a" else f"m = ceil(I/{steps.M})", fits),
+        )
+
+    return of
+
+
+def of_a_run(part: str) -> Claim:
+    """Return a part of the theorem: (2)."""
+    steps = RSTAR_STEPS[part]
+    return whole_run(
+        bound(part),
+        measured=exact_or_measured,
+        id=f"RS{part}",
+        label=SUM,
+        statement=f"Part ({part}): h = {steps.h}, c_0 = {steps.c_0}, m = ceil(I/{steps.M}).",
+        cases=partial(whole_runs, part),
+        premises=premises(part),
+        readings=steps.readings,
+        mutants=(SCALED,),
+    )
+
+
+def without_batch(part: str) -> Claim:
+    """Return the corollary without a sync batch, which is false."""
+    return whole_run(
+        on_the_curve(part),
+        measured=exact_or_measured,
+        id=f"RS{part}-m1",
+        label=THEOREM,
+        statement=f"The corollary of part ({part}) with m = 1 at I = 1000, on the curve: false.",
+        cases=lambda level: (stepped(APART, part, 1),),
+        readings=RIGHT_READINGS,
+        expected={(reading, "all"): Verdict.VIOLATED for reading in RIGHT_READINGS},
+        counterexamples=tuple(replace(stepped(APART, part, 1), reading=r) for r in RIGHT_READINGS),
+        reason="The jump's variance L^2 X/(bK) is real and grows like I/m.",
+        repair="The sync batch m = ceil(I/M) of Theorem R*.",
+        mutants=(),
+    )
+
+
+CLAIMS = (*map(of_a_run, RSTAR_STEPS), *map(without_batch, "abc"))
