@@ -29,7 +29,7 @@ from stemtheory.algorithms.base import Step, mean_over_workers, spread
 from stemtheory.algorithms.costs import Costs, Minibatches
 from stemtheory.algorithms.entry import Entry, Option, Options, count, named
 from stemtheory.oracles import Problem
-from stemtheory.schedules import stem_curve
+from stemtheory.schedules import RSTAR_STEPS, stem_curve
 
 READINGS = {
     "literal": "as listed: the own point stays the previous point of the next difference",
@@ -41,6 +41,7 @@ READINGS = {
 BOUNDS = (
     *("stem-theorem", "stem-intermediate"),
     *("stem-repaired", "stem-repaired-explicit", "stem-log-free"),
+    *(f"stem-rstar-{part}" for part in RSTAR_STEPS),
 )
 
 

@@ -27,5 +27,6 @@ from stemtheory.bounds.evaluation import (
     table1_exponents,
 )
 from stemtheory.bounds.formulas import whole_rounds
+from stemtheory.bounds.rstar import rstar_coefficients
 from stemtheory.bounds.statement import bound_document
-from stemtheory.bounds.verdicts import Margin, document, margins, setting_of
+from stemtheory.bounds.verdicts import Margin, document, margins, setting_of, spoken

@@ -14,7 +14,8 @@ from typing import Any, TypedDict, Unpack
 from stemtheory.algorithms import ALGORITHMS, Counts
 from stemtheory.bounds.fedavg import FEDAVG_BOUNDS
 from stemtheory.bounds.formulas import BoundFormula, Premise, Setting
-from stemtheory.bounds.inversion import first_fixed, first_on_curve
+from stemtheory.bounds.inversion import LONGEST, first_fixed, first_on_curve
+from stemtheory.bounds.rstar import RSTAR_BOUNDS
 from stemtheory.bounds.stem import STEM_BOUNDS
 from stemtheory.bounds.table1 import TableRow, table1_exponents
 from stemtheory.runtime import UsageError, choice, notebook, real, whole
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 BOUNDS: dict[str, BoundFormula] = {
-    formula.name: formula for formula in (*STEM_BOUNDS, *FEDAVG_BOUNDS)
+    formula.name: formula for formula in (*STEM_BOUNDS, *RSTAR_BOUNDS, *FEDAVG_BOUNDS)
 }
 
 
@@ -132,7 +133,8 @@ def evaluate(name: str, setting: Setting, *, grad_sq: float | None = None) -> Bo
     """Return the bound ``name`` at ``setting``; ``grad_sq`` is ||grad f(x1)||^2 for vacuity.
 
     `minibatch-sgd` speaks of I = 1 and b = T/(81 K L^2), `stem-log-free` of a sync batch of at
-    least I/20000, whatever ``setting`` says; the premises tell whether they agree.
+    least I/20000 and Theorem R* of one of at least I/M, whatever ``setting`` says; the premises
+    tell whether they agree.
 
     Raises
     ------
@@ -205,7 +207,7 @@ def invert(
         setting = formula.settle(start.at(T=T, b=point.b, I=point.I))
         clipped = point.clipped
     bound = evaluate(name, setting, grad_sq=grad_sq)
-    samples = samples_per_worker(formula.algorithm, setting)
+    samples = samples_per_worker(formula.algorithm, setting, formula.readings[0])
     T = round(setting.T)
     rounds = T // setting.I
     return Inversion(T, samples, start.K * samples, rounds, setting.b, setting.I, bound, clipped)
@@ -217,9 +219,15 @@ def promised(name: str, epsilon: float, start: Setting) -> Setting:
     Raises
     ------
     UsageError
-        If no T up to 1e44 does.
+        If no T up to 1e44 does; constant steps leave a floor that no length of run goes below.
     """
     formula = BOUNDS[name]
+    floor = formula.value(start.at(T=LONGEST)) if formula.part is not None else 0.0
+    if floor > epsilon:
+        raise UsageError(
+            f"{name} stays above {floor:.4g} with b = {start.b:g} and I = {start.I}, however long"
+            " the run, since its steps are constant: raise epsilon, b or I, or give nu instead."
+        )
     meets = _condition(formula, lambda value: value <= epsilon)
     T = first_fixed(lambda T: meets(start.at(T=T)), *_phase(formula, start))
     return formula.settle(start.at(T=T))
@@ -228,8 +236,8 @@ def promised(name: str, epsilon: float, start: Setting) -> Setting:
 def bound_curve(name: str, T: float, K: int, nu: float, L: float) -> Curve:
     """Return (I, b) of the trade-off curve that bound ``name`` is about.
 
-    The paper's curve, except that the repaired theorem needs I >= 2, its log-free corollary
-    b >= sqrt(S)/(I K), and minibatch SGD has I = 1, b = T/(81 K L^2).
+    The paper's curve, except that the repaired theorem needs I >= 2, its log-free corollary and
+    that of Theorem R* b >= sqrt(S)/(I K), and minibatch SGD has I = 1, b = T/(81 K L^2).
     """
     formula = BOUNDS[choice("bound", name, BOUNDS)]
     real("T", T, minimum=1)
@@ -238,20 +246,20 @@ def bound_curve(name: str, T: float, K: int, nu: float, L: float) -> Curve:
     return formula.adjust(point, T, K, real("L", L, positive=True))
 
 
-def samples_per_worker(algorithm: str, setting: Setting) -> float:
+def samples_per_worker(algorithm: str, setting: Setting, sync: str = "literal") -> float:
     """Return one worker's oracle calls: FedAvg bT, STEM B + 2bT + 2(m-1)b per jump estimate.
 
     The literal reading has S - 1 jump estimates (average-first one more).
 
     Paper: Def: ComputationComplexity.
     """
-    return counts_of(algorithm, setting).samples_per_worker
+    return counts_of(algorithm, setting, sync).samples_per_worker
 
 
-def counts_of(algorithm: str, setting: Setting) -> Counts:
+def counts_of(algorithm: str, setting: Setting, sync: str = "literal") -> Counts:
     """Return what the run of a setting costs a worker, vectors uncompressed, as it is counted."""
     s = setting
-    options = {"sync_batch": s.sync_batch} if algorithm == "stem" else {}
+    options = {"sync_batch": s.sync_batch, "sync": sync} if algorithm == "stem" else {}
     costs = ALGORITHMS[algorithm].make(options).costs
     return costs.counts(s.T, b=s.b, I=s.I, B=s.initial_batch, K=s.K, dim=1)
 
@@ -268,9 +276,11 @@ def _condition(
 
 
 def _phase(formula: BoundFormula, s: Setting) -> tuple[int, float]:
-    """I, and the end of the constant phase (FedAvg bounds have no phases)."""
+    """I, and the end of the constant phase (FedAvg bounds have no phases, Theorem R* just one)."""
     if formula.algorithm == "fedavg":
         return formula.settle(s).I, 0.0
+    if formula.part is not None:
+        return s.I, math.inf
     return s.I, Theorem(s.L, s.K, s.b, s.I).constant_phase_end
 
 

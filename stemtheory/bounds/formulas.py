@@ -5,10 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from stemtheory.runtime import real, whole
-from stemtheory.schedules import STEM_TRADE_OFF, Curve, TradeOff
+from stemtheory.schedules import (
+    BOTH,
+    RSTAR_STEPS,
+    STEM_TRADE_OFF,
+    Curve,
+    RStar,
+    Schedule,
+    TradeOff,
+    make_schedule,
+)
 
 Terms = dict[str, float]
 
@@ -75,6 +84,8 @@ class BoundFormula:
     ``settle`` is the setting the bound speaks of (some fix b or I themselves), ``adjust`` does the
     same for a point (T, K, L) of the trade-off curve, ``shortest`` is the T from which the bound
     applies, ``one_step`` marks I = 1 at every nu, ``reference`` says where the bound stands.
+    ``schedule`` and, of Theorem R*, ``part`` name the steps that it speaks of, ``readings`` the
+    readings of the synchronisation under which it is proved.
     """
 
     name: str
@@ -88,12 +99,39 @@ class BoundFormula:
     settle: Callable[[Setting], Setting] = lambda setting: setting
     shortest: Callable[[Setting], float] = lambda _setting: 1.0
     one_step: bool = False
+    schedule: str = "theorem"
+    part: str | None = None
+    readings: tuple[str, ...] = BOTH
 
     def value(self, setting: Setting) -> float:
         """Return the sum of the terms."""
         return math.fsum(self.terms(self.settle(setting)).values())
 
+    def speaks_of(self, schedule: str, steps: Schedule) -> bool:
+        """Whether it is about the steps of this schedule: parts of Theorem R* share some."""
+        if self.part is None or not isinstance(steps, RStar):
+            return schedule == self.schedule
+        return steps.steps.same(RSTAR_STEPS[self.part])
+
+    def steps(self, s: Setting) -> Schedule:
+        """Return the steps that the bound is about, at a setting."""
+        options: dict[str, Any] = {} if self.part is None else {"part": self.part}
+        return make_schedule(
+            self.schedule, algorithm=self.algorithm, T=s.T, K=s.K, b=s.b, I=s.I, L=s.L,
+            sigma=s.sigma, **options,
+        )  # fmt: skip
+
 
 def whole_rounds(s: Setting) -> Premise:
     """T = S I: the theorems speak of runs that end with a synchronisation."""
     return Premise("T is a multiple of I", s.T % s.I == 0)
+
+
+def at_most_a_jump(s: Setting, most: int) -> Premise:
+    """I/m at most ``most``; I = 1 needs no sync batch and meets every one of these."""
+    return Premise(f"I/m <= {most}", s.I <= most * s.sync_batch)
+
+
+def on_the_curve(point: Curve, T: float, K: int) -> Curve:
+    """Raise b where rounding left I^3 (bK)^2 below T, which corollaries need: b >= sqrt(S)/(IK)."""
+    return point._replace(b=max(point.b, math.sqrt(T / point.I) / (point.I * K)))

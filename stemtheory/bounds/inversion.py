@@ -30,7 +30,7 @@ def first_fixed(meets: Callable[[int], bool], I: int, phase_end: float) -> int:
     UsageError
         If no T up to 1e44 does.
     """
-    end = min(int(phase_end), LONGEST) // I
+    end = int(min(phase_end, LONGEST)) // I
     if end >= 1 and meets(end * I):
         return I * _first(lambda S: meets(S * I), 1, end)
     S = _gallop(lambda S: meets(S * I), end + 1, LONGEST // I)

@@ -33,7 +33,7 @@ ASKED = (
 
 @dataclass(frozen=True)
 class _Question:
-    """What was asked, checked; nu is None where b or I was given."""
+    """What was asked, checked; nu is None where b or I was given, m where the bound chooses it."""
 
     name: str
     K: int
@@ -41,7 +41,7 @@ class _Question:
     I: int
     nu: float | None
     B: float | None
-    sync_batch: int
+    sync_batch: int | None
     constants: dict[str, float]
     grad_sq: float | None
 
@@ -69,10 +69,11 @@ def bound_document(name: str, **asked: object) -> dict[str, Any]:
 def _stated(name: str, asked: Mapping[str, object]) -> dict[str, Any]:
     """Check what was asked, and answer it; a number too extreme raises an ArithmeticError."""
     T, epsilon, b, I, nu, B = (asked.get(key) for key in ("T", "epsilon", "b", "I", "nu", "B"))
-    given = asdict(USUAL) | {"sync_batch": 1} | {k: v for k, v in asked.items() if v is not None}
+    given = asdict(USUAL) | {k: v for k, v in asked.items() if v is not None}
+    sync_batch = None if "sync_batch" not in given else whole("sync_batch", given["sync_batch"])
     workers = whole("K", given["K"])
     refuse_nu_beside(nu, b, I)
-    _refuse_what_changes_nothing(name, b=b, I=I, B=B, sync_batch=given["sync_batch"])
+    _refuse_what_changes_nothing(name, b=b, I=I, B=B, sync_batch=sync_batch)
     curve = real("nu", DEFAULT.nu if nu is None else nu)
     grad_sq = asked.get("grad_sq")
     question = _Question(
@@ -82,7 +83,7 @@ def _stated(name: str, asked: Mapping[str, object]) -> dict[str, Any]:
         I=1 if I is None else whole("I", I),
         nu=check_nu(curve) if b is None and I is None else None,
         B=None if B is None else real("B", B, minimum=1),
-        sync_batch=whole("sync_batch", given["sync_batch"]),
+        sync_batch=sync_batch,
         constants={
             "L": real("L", given["L"], positive=True),
             "sigma": real("sigma", given["sigma"], minimum=0),
@@ -102,11 +103,11 @@ def _stated(name: str, asked: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _refuse_what_changes_nothing(
-    name: str, *, b: object, I: object, B: object, sync_batch: object
+    name: str, *, b: object, I: object, B: object, sync_batch: int | None
 ) -> None:
     """Refuse a size that the bound does not have, or sets itself: its value would ignore it."""
     formula = BOUNDS[name]
-    if formula.algorithm == "fedavg" and (B is not None or whole("sync_batch", sync_batch) != 1):
+    if formula.algorithm == "fedavg" and (B is not None or sync_batch not in (None, 1)):
         raise UsageError(
             f"B or sync_batch was given, but {name} is about FedAvg, which has neither: leave them"
             " out, or choose a bound on STEM."
@@ -128,7 +129,7 @@ def _at(q: _Question, T: int) -> dict[str, Any]:
     b, I, clipped = q.b, q.I, False
     if q.nu is not None:
         I, b, clipped = bound_curve(q.name, T, q.K, q.nu, q.constants["L"])
-    setting = Setting(round_up(T, I), q.K, b, I, **q.constants, B=q.B, sync_batch=q.sync_batch)
+    setting = _setting(q, round_up(T, I), b, I)
     bound = evaluate(q.name, setting, grad_sq=q.grad_sq)
     return _document(q, bound, setting, {"T_requested": T, "clipped": clipped})
 
@@ -144,18 +145,25 @@ def _reaching(q: _Question, epsilon: float) -> dict[str, Any]:
         **constants,
         **point,
         B=q.B,
-        sync_batch=q.sync_batch,
-        grad_sq=q.grad_sq,
+        sync_batch=q.sync_batch or 1,
     )
     more = {"epsilon": epsilon, "T_requested": None, "clipped": found.clipped}
-    setting = Setting(found.T, q.K, found.b, found.I, **q.constants, B=q.B, sync_batch=q.sync_batch)
-    return _document(q, found.bound, setting, more)
+    setting = _setting(q, found.T, found.b, found.I)
+    return _document(q, evaluate(q.name, setting, grad_sq=q.grad_sq), setting, more)
+
+
+def _setting(q: _Question, T: int, b: float, I: int) -> Setting:
+    """Return the setting, with the sync batch that the bound chooses unless one was given."""
+    s = Setting(T, q.K, b, I, **q.constants, B=q.B, sync_batch=q.sync_batch or 1)
+    if q.sync_batch is not None:
+        return s
+    return s.at(sync_batch=BOUNDS[q.name].settle(s).sync_batch)
 
 
 def _document(q: _Question, bound: Bound, s: Setting, more: dict[str, Any]) -> dict[str, Any]:
     """Return the bound, the setting it was asked at, and what a run there costs."""
     algorithm = BOUNDS[q.name].algorithm
-    samples = samples_per_worker(algorithm, s)
+    samples = samples_per_worker(algorithm, s, BOUNDS[q.name].readings[0])
     document = {
         **bound.to_dict(),
         "applies": bound.applies,

@@ -17,7 +17,15 @@ from stemtheory.bounds.constants import (
     REPAIRED,
     REPAIRED_LAM,
 )
-from stemtheory.bounds.formulas import BoundFormula, Premise, Setting, Terms, whole_rounds
+from stemtheory.bounds.formulas import (
+    BoundFormula,
+    Premise,
+    Setting,
+    Terms,
+    at_most_a_jump,
+    on_the_curve,
+    whole_rounds,
+)
 from stemtheory.schedules import Curve, theorem_c_b, theorem_eta, theorem_sum_eta_cubed
 
 
@@ -96,13 +104,8 @@ def _stem_log_free(s: Setting) -> Terms:
     }
 
 
-def _jump(s: Setting, most: int) -> Premise:
-    """I = 1 needs no sync batch and meets every one of these."""
-    return Premise(f"I/m <= {most}", s.I <= most * s.sync_batch)
-
-
 def _repaired_premises(s: Setting) -> tuple[Premise, ...]:
-    return whole_rounds(s), Premise("I >= 2", s.I >= 2), _jump(s, REPAIRED["a"].longest)
+    return whole_rounds(s), Premise("I >= 2", s.I >= 2), at_most_a_jump(s, REPAIRED["a"].longest)
 
 
 def _log_free_premises(s: Setting) -> tuple[Premise, ...]:
@@ -120,9 +123,7 @@ def _at_least_two(point: Curve, _T: float, _K: int, _L: float) -> Curve:
 
 
 def _log_free_point(point: Curve, T: float, K: int, _L: float) -> Curve:
-    """Rounding may leave I^3 (bK)^2 below T; the corollary needs it, so b is raised to meet it."""
-    I = max(2, point.I)
-    return point._replace(I=I, b=max(point.b, math.sqrt(T / I) / (I * K)))
+    return on_the_curve(point._replace(I=max(2, point.I)), T, K)
 
 
 def _log_free_settle(s: Setting) -> Setting:
@@ -137,7 +138,7 @@ STEM_BOUNDS = (
         "the theorem with explicit constants",
         "Paper: Thm: PR_Convergence_Main_App",
         _stem_theorem,
-        lambda s: (whole_rounds(s), _jump(s, REPAIRED["b"].longest)),
+        lambda s: (whole_rounds(s), at_most_a_jump(s, REPAIRED["b"].longest)),
     ),
     BoundFormula(
         "stem-intermediate",
@@ -145,7 +146,7 @@ STEM_BOUNDS = (
         "the theorem's proof before its logarithmic step",
         "Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum)",
         _stem_intermediate,
-        lambda s: (whole_rounds(s), _jump(s, REPAIRED["c"].longest)),
+        lambda s: (whole_rounds(s), at_most_a_jump(s, REPAIRED["c"].longest)),
     ),
     BoundFormula(
         "stem-repaired",

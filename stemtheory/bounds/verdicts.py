@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.bounds.evaluation import BOUNDS, Bound, Setting, evaluate
+from stemtheory.bounds.evaluation import BOUNDS, Bound, BoundFormula, Setting, evaluate
 from stemtheory.oracles import Constants
 from stemtheory.runtime import UsageError, Verdict
 from stemtheory.simulator import Margin, Run, Trace
 
-PROVED_READINGS = ("literal", "average-first")
-READING = "sync literal or average-first"
 EVERYBODY = "every worker takes part"
 PRINTED = ("stem-theorem", "stem-intermediate")
 
@@ -25,7 +23,8 @@ PRINTED = ("stem-theorem", "stem-intermediate")
 def margins(trace: Trace) -> tuple[Margin, ...]:
     """Return the margin of every bound that the algorithm of ``trace`` declares.
 
-    They come in the order of ``BOUNDS``. A bound that is not declared is about something else.
+    They come in the order of ``BOUNDS``. A bound that is not declared is about something else, and
+    so is one about other steps, unless the steps of the run are nobody's.
 
     Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum); Thm: Flexible_FedAvg.
     """
@@ -50,8 +49,21 @@ def prospects(run: Run) -> tuple[Margin, ...]:
 Run.judge, Trace.judge = prospects, margins
 
 
+def spoken(run: Run) -> list[str]:
+    """Return the bounds on the algorithm of a run that speak of its steps."""
+    declared, schedule = run.algorithm.entry.bounds, run.schedule.name
+    return [
+        name
+        for name, formula in BOUNDS.items()
+        if name in declared and formula.speaks_of(schedule, run.steps)
+    ]
+
+
 def _declared(run: Run) -> list[str]:
-    return [name for name in BOUNDS if name in run.algorithm.entry.bounds]
+    """Return what is held against a run: where no bound speaks of its steps, the theorem's."""
+    declared = run.algorithm.entry.bounds
+    others = [n for n, formula in BOUNDS.items() if n in declared and formula.part is None]
+    return spoken(run) or others
 
 
 def document(trace: Trace, found: tuple[Margin, ...]) -> dict[str, Any]:
@@ -114,11 +126,12 @@ def _margin(
         bound = evaluate(name, setting_of(run, constants), grad_sq=start)
     except UsageError as error:
         return Margin(name, None, None, Verdict.UNDECIDED, str(error))
-    unmet = [premise.name for premise in bound.premises if not premise.ok] + _unmet(run)
+    unmet = [premise.name for premise in bound.premises if not premise.ok]
+    unmet += _unmet(run, BOUNDS[name])
     low, high = interval or (None, None)
     margin, reason = _ratio(run, bound, high)
     broken = low is not None and low > bound.value
-    if unmet and not (broken and unmet == [READING] and name in PRINTED):
+    if unmet and not (broken and unmet == [_reading(BOUNDS[name])] and name in PRINTED):
         return Margin(name, bound.value, margin, Verdict.INAPPLICABLE, reason, unmet[0])
     if interval is None:
         verdict = Verdict.VACUOUS if bound.vacuous() else Verdict.UNDECIDED
@@ -158,15 +171,19 @@ def setting_of(run: Run, constants: Constants) -> Setting:
     )
 
 
-def _unmet(run: Run) -> list[str]:
+def _unmet(run: Run, formula: BoundFormula) -> list[str]:
     """Return the premises that a bound takes for granted and this run does not meet."""
     options = run.algorithm.settled
-    unmet = [] if run.schedule.name == "theorem" else ["schedule theorem"]
-    if run.sizes.I > 1 and options.get("sync", "literal") not in PROVED_READINGS:
-        unmet.append(READING)
+    unmet = [] if run.schedule.name == formula.schedule else [f"schedule {formula.schedule}"]
+    if run.sizes.I > 1 and options.get("sync", "literal") not in formula.readings:
+        unmet.append(_reading(formula))
     if options.get("participation", 1) < 1:
         unmet.append(EVERYBODY)
     return unmet
+
+
+def _reading(formula: BoundFormula) -> str:
+    return f"sync {' or '.join(formula.readings)}"
 
 
 def _interval(trace: Trace) -> Interval:

@@ -108,6 +108,7 @@ def _measured(d: Document) -> list[list[object]]:
 def _sizes(d: Document) -> str:
     names = ("T", "K", "b", "I") if d["B"] is None else ("T", "K", "b", "I", "B")
     text = ", ".join(f"{name}={_big(d[name])}" for name in names)
+    text += f", m={d['sync_batch']}" if d["sync_batch"] > 1 else ""
     return text if d["nu"] is None else f"{text} (nu={d['nu']:g})"
 
 

@@ -94,13 +94,13 @@ Nu = Annotated[Text, _sizes("--nu NUM", _NU, "0.5")]
 _B = "samples per worker of the first batch"
 InitialBatch = Annotated[Text, _sizes("--B --initial-batch NUM", _B, "b I")]
 _SYNC_BATCH = "m: m b samples for the one estimate a round that spans the averaging"
-SyncBatch = Annotated[Text, _sizes("--sync-batch INT", _SYNC_BATCH, "1")]
+SyncBatch = Annotated[Text, _sizes("--sync-batch INT", _SYNC_BATCH, "1; what Theorem R* asks for")]
 Replicates = Annotated[str, _sizes("--replicates INT", "independent runs", True)]
 _EPSILON = "accuracy wanted, instead of --T: the smallest T that reaches it"
 Epsilon = Annotated[Text, _sizes("--epsilon NUM", _EPSILON)]
 
 _method = partial(option, "Method")
-_SCHEDULE = "theorem, calibrated, practical, constant or coupled"
+_SCHEDULE = "theorem, calibrated, practical, constant, coupled or rstar"
 Schedule = Annotated[str, _method("--schedule NAME", _SCHEDULE, True, one_of(*SCHEDULES))]
 _SYNC = "reading of the synchronisation: literal, average-first, overwrite, average-both"
 Sync = Annotated[Text, _method("--sync NAME", _SYNC, "literal", one_of(*READINGS))]

@@ -40,6 +40,7 @@ from stemtheory.simulator import (
     resolve_sizes,
     spelled,
     start_of,
+    with_sync_batch,
 )
 
 MOST_VARYING = 1e9  # iterations of varying steps, each followed by itself: hours
@@ -108,10 +109,11 @@ def moments(
         entry, start = load_algorithm(algorithm), np.full(1, start_of(x1, 1))
         given = {"T": T, "b": b, "I": I, "nu": nu, "B": B}
         sizes = resolve_sizes(entry, problem.K, problem.L, **given)
-        method = entry.make(spelled(entry, None, sync, sync_batch), problem.L)
         steps = resolve_schedule(
             entry, schedule, sizes, problem.L, problem.noise_level, schedule_options
         )
+        options = with_sync_batch(entry, spelled(entry, None, sync, sync_batch), steps)
+        method = entry.make(options, problem.L)
         model: Problem | LinearModel = problem
     else:
         run = problem if isinstance(problem, Run) else Run.of(

@@ -24,7 +24,7 @@ from stemtheory.schedules.fedavg_stepsizes import (
     largest_minibatch,
     shortest_run,
 )
-from stemtheory.schedules.rstar import RSTAR_STEPS, RStar, RStarSteps
+from stemtheory.schedules.rstar import BOTH, RSTAR_STEPS, RStar, RStarSteps
 from stemtheory.schedules.stepsizes import (
     Calibrated,
     Constant,

@@ -6,13 +6,14 @@ Paper: Thm: PR_Convergence_Main, eq. (eq: Step-Size); Thm: Flexible_FedAvg.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import ArrayLike
 
 from stemtheory.runtime import Floats, UsageError, choice, real
 from stemtheory.schedules.fedavg_stepsizes import FedAvgCalibrated, FedAvgTheorem
+from stemtheory.schedules.rstar import RSTAR_STEPS, RStar
 from stemtheory.schedules.stepsizes import (
     Calibrated,
     Constant,
@@ -60,15 +61,17 @@ class Conditions(NamedTuple):
 class Maker:
     """How a named schedule is made of the conditions of a run and of its own options.
 
-    ``options`` are the names that it takes, ``needed`` those of them that have no default.
+    ``options`` are the names that it takes, ``needed`` those of them that have no default, and
+    ``words`` what those take that are no numbers.
     """
 
-    make: Callable[[Conditions, Mapping[str, float]], Schedule]
+    make: Callable[[Conditions, Mapping[str, Any]], Schedule]
     options: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def _coupled(at: Conditions, own: Mapping[str, float]) -> Schedule:
+def _coupled(at: Conditions, own: Mapping[str, Any]) -> Schedule:
     c = theorem_c_b(at.K, at.b, at.I) * at.L * at.L / (at.b * at.K)
     c = c if at.coupling is None else at.coupling
     return coupled(own["eta"], c * real("scale", own.get("scale", 1.0), positive=True))
@@ -99,6 +102,13 @@ SCHEDULES: dict[str, dict[str, Maker]] = {
         "stem": Maker(_coupled, ("eta", "scale"), ("eta",)),
         "fedavg": Maker(_coupled, ("eta",), ("eta",)),
     },
+    "rstar": {
+        "stem": Maker(
+            lambda at, own: RStar(at.L, at.K, at.b, at.I, **own),
+            ("part",),
+            words={"part": tuple(RSTAR_STEPS)},
+        ),
+    },
 }
 
 
@@ -117,13 +127,13 @@ def make_schedule(
     coupling: float | None = None,
     **options: object,
 ) -> Schedule:
-    """Return the schedule ``name`` (theorem, calibrated, practical, constant or coupled).
+    """Return the schedule ``name`` (theorem, calibrated, practical, constant, coupled or rstar).
 
     Options: ``C1 C2 C3`` (calibrated; FedAvg: ``C1 C3``), ``kappa cbar`` (practical; STEM only),
     ``eta a`` (constant; ``a`` is for algorithms with momentum a_t), ``eta scale`` (coupled: a
     constant eta and a = min(1, scale c eta^2), with the c that the theory of the algorithm puts
-    there). ``called`` is the algorithm's own name for errors, ``coupling`` its c (STEM's unless
-    given).
+    there), ``part`` (rstar: a to e of Theorem R*, default b; STEM only). ``called`` is the
+    algorithm's own name for errors, ``coupling`` its c (STEM's unless given).
 
     Raises
     ------
@@ -136,13 +146,13 @@ def make_schedule(
 
 def check_options(
     name: str, called: str, algorithm: str, options: Mapping[str, object]
-) -> dict[str, float]:
-    """Return the options of a schedule as numbers; the arguments are those of ``make_schedule``.
+) -> dict[str, Any]:
+    """Return the options of a schedule, checked; the arguments are those of ``make_schedule``.
 
     Raises
     ------
     UsageError
-        For an unknown name, algorithm or option, one that is missing, and one that is no number.
+        For an unknown name, algorithm or option, one that is missing, and a value it does not take.
     """
     choice("algorithm", algorithm, ("stem", "fedavg"))
     maker = SCHEDULES[choice("schedule", name, SCHEDULES)].get(algorithm)
@@ -164,4 +174,10 @@ def check_options(
         raise UsageError(
             f"schedule '{name}' of {called} needs {' and '.join(needed)}: give a value."
         )
-    return {key: real(f"schedule option '{key}'", value) for key, value in options.items()}
+    return {key: _value(key, value, maker.words.get(key)) for key, value in options.items()}
+
+
+def _value(key: str, value: object, words: tuple[str, ...] | None) -> Any:
+    """Return one of the words that an option takes, or else a number."""
+    named = f"schedule option '{key}'"
+    return real(named, value) if words is None else choice(named, value, words)

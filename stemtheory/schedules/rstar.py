@@ -33,6 +33,10 @@ class RStarSteps(NamedTuple):
         """Return m = ceil(I/M)."""
         return -(-I // self.M)
 
+    def same(self, other: RStarSteps) -> bool:
+        """Whether these are the same steps, whatever else the parts state of them."""
+        return (self.h, self.c_0) == (other.h, other.c_0)
+
 
 RSTAR_STEPS = {
     "a": RStarSteps(Fraction(1, 4), Fraction(6), 8),
@@ -51,7 +55,7 @@ class RStar:
     K: int
     b: float
     I: int
-    part: str
+    part: str = "b"
     name: ClassVar[str] = "rstar"
 
     def __post_init__(self) -> None:

@@ -35,6 +35,12 @@ from stemtheory.simulator.run import (
     start_of,
 )
 from stemtheory.simulator.simulation import simulate
-from stemtheory.simulator.sizes import Sizes, refuse_nu_beside, resolve_schedule, resolve_sizes
+from stemtheory.simulator.sizes import (
+    Sizes,
+    refuse_nu_beside,
+    resolve_schedule,
+    resolve_sizes,
+    with_sync_batch,
+)
 from stemtheory.simulator.stepwise import Draw, Visit, gaussian_draw, walk
 from stemtheory.simulator.trace import Circumstances, Trace

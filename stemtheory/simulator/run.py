@@ -10,7 +10,7 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypedDict, Unpack
 
@@ -41,7 +41,7 @@ from stemtheory.simulator.choices import (
     pairs,
 )
 from stemtheory.simulator.limits import refuse_what_dtype_lacks
-from stemtheory.simulator.sizes import Sizes, resolve_schedule, resolve_sizes
+from stemtheory.simulator.sizes import Sizes, resolve_schedule, resolve_sizes, with_sync_batch
 
 ENGINES = ("auto", "array", "fused")
 NOISE_SOURCES = ("device", "host", "philox")
@@ -176,6 +176,8 @@ class Run:
             name = run.algorithm.name
             raise UsageError(f"B is {given['B']}, but {name} has no initial batch: leave B out.")
         _ = run.steps.parameters()  # whatever is wrong with the steps is said now
+        options = with_sync_batch(entry, options, run.steps)
+        run = replace(run, algorithm=AlgorithmChoice.of(algorithm, options))
         refuse_what_dtype_lacks(run)
         return run
 

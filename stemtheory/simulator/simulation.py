@@ -85,10 +85,11 @@ def simulate(
         The step sizes, and their numbers by name: ``theorem`` (of the algorithm's own theory);
         ``calibrated`` (C1, C2, C3: caps and scales; FedAvg has no C2); ``practical`` (kappa, cbar:
         as in the paper's experiments, STEM only); ``constant`` (eta, a: both needed; FedAvg has no
-        a); ``coupled`` (eta, scale: eta is needed, a = min(1, scale c eta^2); FedAvg has no scale).
+        a); ``coupled`` (eta, scale: eta is needed, a = min(1, scale c eta^2); FedAvg has no scale);
+        ``rstar`` (part: a to e of Theorem R*, default b; STEM only).
     sync, sync_batch
         Spellings of two options of STEM: its reading of the synchronisation, and m of the sync
-        batch.
+        batch (1, and ceil(I/M) of its part under schedule ``rstar``).
     replicates, seed, x1
         Independent runs, the seed of all noise, and the common start (a number for every
         coordinate, or dim of them).

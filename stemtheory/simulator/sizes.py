@@ -8,7 +8,14 @@ from typing import Any
 
 from stemtheory.algorithms import Entry, Facts, load_algorithm
 from stemtheory.runtime import UsageError, choice, mapping, real, whole
-from stemtheory.schedules import SCHEDULES, Schedule, check_options, make_schedule, round_up
+from stemtheory.schedules import (
+    SCHEDULES,
+    RStar,
+    Schedule,
+    check_options,
+    make_schedule,
+    round_up,
+)
 from stemtheory.simulator.choices import DEFAULT
 
 
@@ -116,6 +123,17 @@ def resolve_schedule(
         coupling=None if entry.coupling is None else entry.coupling(facts, own),
         **given,
     )
+
+
+def with_sync_batch(entry: Entry, options: dict[str, Any], steps: Schedule) -> dict[str, Any]:
+    """Return the options of an algorithm, with the sync batch of the steps unless one is given.
+
+    Theorem R* takes m = ceil(I/M) with its steps. Who gives a smaller one runs it, and is told that
+    the bound's premise is not met.
+    """
+    if not isinstance(steps, RStar) or "sync_batch" not in entry.options:
+        return options
+    return {"sync_batch": steps.sync_batch} | options
 
 
 def refuse_nu_beside(nu: object, b: object, I: object) -> None:

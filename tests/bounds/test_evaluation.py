@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from stemtheory.bounds import BOUNDS, Setting, bound_curve, evaluate, samples_per_worker
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules import Theorem, stem_curve
+from tests.helpers import rstar_page
 
 # Quadratic with h = 0.2, x1 = 3: gap = h x1^2/2 = 0.9.
 QUADRATIC = Setting(T=4000, K=4, b=2, I=4, L=0.78102, sigma=0.5, zeta=2, gap=0.9)
@@ -119,6 +121,7 @@ PRINTED: dict[str, Callable[[Setting], Terms]] = {
     "stem-repaired": printed_repaired,
     "stem-repaired-explicit": printed_repaired_explicit,
     "stem-log-free": printed_log_free,
+    **{f"stem-rstar-{part}": partial(rstar_page.printed, part) for part in rstar_page.PAGE},
     "fedavg-theorem": printed_fedavg,
     "minibatch-sgd": printed_minibatch,
 }
@@ -362,6 +365,12 @@ def unmet(name: str, s: Setting) -> list[str]:
         ("stem-log-free", {"T": 4200}, "b >= sqrt(S)/(I K)"),
         ("stem-log-free", {"B": 7}, "B >= b I"),
         ("stem-log-free", {"I": 20_001, "T": 20_001}, "I/m <= 20000"),
+        ("stem-rstar-a", {"I": 16, "T": 16}, "I/m <= 8"),
+        ("stem-rstar-b", {"T": 4001}, "T is a multiple of I"),
+        ("stem-rstar-b", {"sync_batch": 2}, "m = 1 for I <= 8"),
+        ("stem-rstar-c", {"I": 33, "T": 33}, "I/m <= 32"),
+        ("stem-rstar-d", {"I": 17, "T": 17}, "I/m <= 16"),
+        ("stem-rstar-e", {"I": 101, "T": 101}, "I/m <= 100"),
         ("fedavg-theorem", {"T": 6324}, "T >= 81 L^2 I^2 b K"),
     ],
 )

@@ -137,7 +137,8 @@ def test_a_trace_carries_its_run_to_the_disk_and_back(tmp_path: Any) -> None:
 def test_a_trace_gives_every_bound_with_margin_and_verdict() -> None:
     trace = simulate("geman_mcclure", T=512, replicates=8)
     found = {m.name: m for m in trace.bounds()}
-    assert list(found) == list(ALGORITHMS["stem"].bounds)
+    others = [name for name in ALGORITHMS["stem"].bounds if "rstar" not in name]
+    assert list(found) == others  # those of the steps that were run
     assert {m.verdict for m in found.values()} <= {"holds", "vacuous", "undecided"}
     prospects = {m.name: m for m in trace.run.bounds()}
     for name, margin in found.items():

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stemtheory.algorithms import load_algorithm
-from stemtheory.bounds import BOUNDS, Inversion, invert
+from stemtheory.bounds import BOUNDS, Inversion, invert, spoken
 from stemtheory.experiment.design.cells import Cell, canonical
 from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.design.rules import COSTS
@@ -297,10 +297,12 @@ def _bounds(point: Point, epsilon: float, results: Results) -> dict[str, Cost]:
     """What every bound that applies to this family promises at epsilon."""
     c, run = point.cell, point.cell.run
     options = dict(run.algorithm.options)
-    sync_batch = int(str(options.pop("sync_batch", 1)))
+    # Theorem R* takes the sync batch with its steps
+    given = int(str(options.pop("sync_batch", 1)))
+    sync_batch = 1 if run.schedule.name == "rstar" else given
     options.pop("sync", None)
     facts = next((r.facts for r in (results.get(c.id),) if r is not None and r.facts), None)
-    if run.schedule.name != "theorem" or run.schedule.options or options or facts is None:
+    if options or facts is None:
         return {}  # an option away from its default, such as a sample of the workers, is not theirs
     constants = facts["constants"]
     values = tuple(constants[key] for key in ("L", "sigma", "zeta", "gap"))
@@ -309,8 +311,8 @@ def _bounds(point: Point, epsilon: float, results: Results) -> dict[str, Cost]:
     one_step = load_algorithm(point.algorithm).batch is not None
     place = _place(point, one_step)
     found = {}
-    for name, formula in BOUNDS.items():
-        if name in run.algorithm.entry.bounds and formula.one_step == one_step:
+    for name in spoken(run):
+        if BOUNDS[name].one_step == one_step:
             cost = _inverted(name, epsilon, run.problem.K, values, sync_batch, place)
             if cost is not None:
                 found[name] = cost
