@@ -18,10 +18,9 @@ import numpy as np
 from stemtheory import bounds
 from stemtheory.algorithms import Algorithm, mean_over_workers
 from stemtheory.claims.base import Case
-from stemtheory.claims.rstar.coefficients import RSTAR_PARTS
 from stemtheory.oracles import Problem
 from stemtheory.runtime import Floats
-from stemtheory.schedules import RStar, Schedule
+from stemtheory.schedules import Schedule
 from stemtheory.simulator import Draw, gaussian_draw, walk
 
 
@@ -60,21 +59,6 @@ def schedule_of(case: Case) -> Schedule:
     """Return the schedule of a case, with its clock."""
     steps = case.run.steps
     return Shifted(steps, case.clock) if case.clock else steps
-
-
-def chosen(case: Case) -> dict[str, float]:
-    """Return what the proof of Theorem R* chooses for the part of a case, by letter; else nothing.
-
-    kappa is that of the part's readings, not of the case's.
-    """
-    if case.schedule != RStar.name:
-        return {}
-    return {name: float(value) for name, value in RSTAR_PARTS[part_of(case)].items()}
-
-
-def part_of(case: Case) -> str:
-    """Return the part of Theorem R* whose steps a case takes; empty for another schedule."""
-    return str(dict(case.options)["part"]) if case.schedule == RStar.name else ""
 
 
 def visits(

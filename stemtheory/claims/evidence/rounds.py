@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.recorded import chosen
 from stemtheory.claims.language import Scene, Symbol, Times, column
 from stemtheory.runtime import Floats
 
@@ -37,7 +36,6 @@ class RoundScene(Scene):
         self.path, self.start = path, start
         literal = path.case.reading == "literal"
         self.sizes = {
-            **chosen(path.case),
             **{name: getattr(s, name) for name in ("K", "I", "b", "L", "sigma", "zeta")},
             "m": s.sync_batch,
             "c": float(path.a[2] / path.eta[1] ** 2),

@@ -17,7 +17,7 @@ from stemtheory.claims.evidence.brackets import minibatch, noise
 from stemtheory.claims.evidence.fedavg_path import FedAvgPath
 from stemtheory.claims.evidence.futures import FEDAVG, STEM, compared
 from stemtheory.claims.evidence.path import Path
-from stemtheory.claims.evidence.recorded import chosen, schedule_of, square
+from stemtheory.claims.evidence.recorded import schedule_of, square
 from stemtheory.claims.language import (
     EPS,
     At,
@@ -60,7 +60,6 @@ class RunScene(Scene):
             "m": s.sync_batch,
             "c": self._momentum_constant(),
             "step": path.eta if isinstance(path, FedAvgPath) else np.nan,
-            **chosen(path.case),
         }
 
     def _momentum_constant(self) -> float:

@@ -12,7 +12,6 @@ from itertools import cycle
 from stemtheory.bounds import Premise
 from stemtheory.claims.base import Case, noiseless, quadratic
 from stemtheory.claims.evidence.counterexamples import OPPOSED_NOISY
-from stemtheory.claims.evidence.recorded import part_of
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.repaired.steps import (
     FIRST_ERROR,
@@ -23,6 +22,7 @@ from stemtheory.claims.repaired.steps import (
     STEEP,
     round_cases,
 )
+from stemtheory.claims.rstar.scenes import part_of
 from stemtheory.schedules import RSTAR_STEPS, RStar
 
 IDENTITY_PARTS = "bcde"  # those whose step 1 is the identity; that of part (a) is Young's
@@ -31,8 +31,8 @@ IDENTITY_PARTS = "bcde"  # those whose step 1 is the identity; that of part (a) 
 def stepped(case: Case, part: str, sync_batch: int | None = None) -> Case:
     """Return a case with a part's steps and, unless given, its sync batch m = ceil(I/M)."""
     m = RSTAR_STEPS[part].sync_batch(case.I) if sync_batch is None else sync_batch
-    steps = {"schedule": RStar.name, "options": (("part", part),), "clock": 0.0}
-    return replace(case, **steps, sync_batch=m)
+    options = (("part", part),)
+    return replace(case, schedule=RStar.name, options=options, sync_batch=m, clock=0.0)
 
 
 # Noise whose variance differs from point to point, so that v_t does.
@@ -68,7 +68,9 @@ def averaged_cases(parts: str) -> tuple[Case, ...]:
     return (*turns, stepped(replace(OPPOSED_NOISY, replicates=2000), "b"))
 
 
-def of_parts(parts: str, least: int = 1, most: float = float("inf")) -> Callable[..., object]:
+def of_parts(
+    parts: str, least: int = 1, most: float = float("inf")
+) -> Callable[[Case], tuple[Premise, ...]]:
     """Return the premises: the steps of one of the parts, its readings, I >= 2, least <= m <= most.
 
     Beyond that the proof asks for m >= ceil(I/M) only where its constants are collected.

@@ -73,6 +73,7 @@ from stemtheory.claims.rstar.runs import (
     of_parts,
     step_cases,
 )
+from stemtheory.claims.rstar.scenes import PartRounds, scene_of_part
 from stemtheory.claims.stating import averaged, per_round, stated
 from stemtheory.schedules import RSTAR_STEPS
 
@@ -175,9 +176,16 @@ def other_terms(E_s: Expr) -> Line:
     return (D[s] <= E_s) & (consensus <= h_0**2 / 2 * E_s)
 
 
-of_a_step = partial(stated, kind="conditional", place=("jump", t), readings=RIGHT_READINGS)
+of_a_step = partial(
+    stated,
+    kind="conditional",
+    place=("jump", t),
+    readings=RIGHT_READINGS,
+    opened=scene_of_part,
+)
 of_a_round = partial(
     per_round,
+    opened=PartRounds,
     label=DRIFT,
     cases=drift_cases,
     premises=of_parts(EVERY_PART),

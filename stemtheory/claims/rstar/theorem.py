@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from stemtheory.bounds import RSTAR, Premise, whole_rounds
 from stemtheory.claims.base import RIGHT_READINGS, SCALED, Case, Claim, dials, quadratic, resting
 from stemtheory.claims.evidence.exact_runs import exact_or_measured
-from stemtheory.claims.evidence.recorded import part_of, setting_of
+from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.claims.language import Exact, Expr, Line, Q
 from stemtheory.claims.language.letters import (
     B,
@@ -37,6 +38,7 @@ from stemtheory.claims.language.letters import (
 from stemtheory.claims.repaired.coefficients import SUM, THEOREM
 from stemtheory.claims.rstar.coefficients import CURVE
 from stemtheory.claims.rstar.runs import stepped
+from stemtheory.claims.rstar.scenes import part_of
 from stemtheory.claims.stating import whole_run
 from stemtheory.runtime import Verdict
 from stemtheory.schedules import RSTAR_STEPS
@@ -44,9 +46,9 @@ from stemtheory.schedules import RSTAR_STEPS
 # --- the bound ------------------------------------------------------------------------------------
 
 
-def printed(number: object) -> Exact:
+def printed(number: Fraction) -> Exact:
     """Return a number as the page prints it, a decimal where it is one."""
-    return Q(f"{float(number):g}") if float(number) != int(number) else Q(str(int(number)))
+    return Q(f"{float(number):g}")
 
 
 def bound(part: str) -> Line:
@@ -130,13 +132,14 @@ def premises(part: str) -> Callable[[Any], tuple[Premise, ...]]:
     return of
 
 
-def of_a_run(part: str) -> Claim:
+def of_a_run(name: str) -> Claim:
     """Return a part of the theorem: (2)."""
+    part = name[-1]
     steps = RSTAR_STEPS[part]
     return whole_run(
         bound(part),
         measured=exact_or_measured,
-        id=f"RS{part}",
+        id=name,
         label=SUM,
         statement=f"Part ({part}): h = {steps.h}, c_0 = {steps.c_0}, m = ceil(I/{steps.M}).",
         cases=partial(whole_runs, part),
@@ -146,12 +149,13 @@ def of_a_run(part: str) -> Claim:
     )
 
 
-def without_batch(part: str) -> Claim:
-    """Return the corollary without a sync batch, which is false."""
+def without_batch(name: str) -> Claim:
+    """Return the corollary of a part without a sync batch, which is false."""
+    part = name.removeprefix("RS").removesuffix("-m1")
     return whole_run(
         on_the_curve(part),
         measured=exact_or_measured,
-        id=f"RS{part}-m1",
+        id=name,
         label=THEOREM,
         statement=f"The corollary of part ({part}) with m = 1 at I = 1000, on the curve: false.",
         cases=lambda level: (stepped(APART, part, 1),),
@@ -164,4 +168,7 @@ def without_batch(part: str) -> Claim:
     )
 
 
-CLAIMS = (*map(of_a_run, RSTAR_STEPS), *map(without_batch, "abc"))
+CLAIMS = (
+    *map(of_a_run, ("RSa", "RSb", "RSc", "RSd", "RSe")),
+    *map(without_batch, ("RSa-m1", "RSb-m1", "RSc-m1")),
+)
