@@ -226,6 +226,8 @@ class Claim:
     ``line`` is the expression that ``formula`` is printed from, and both sides unless ``by_hand``
     says why they do not follow from it. ``excess`` is what is compared, in LaTeX, where terms of
     the line have cancelled; empty where it is the line itself. ``claims.stating`` fills these in.
+    ``hunted`` makes a case of a point of the unit box and a reading, where the hunt's own runs are
+    too short to say anything.
     """
 
     id: str
@@ -247,6 +249,7 @@ class Claim:
     line: Line | None = None
     by_hand: str = ""
     excess: str = ""
+    hunted: Callable[[Any, str], Case] | None = None
 
     @property
     def number(self) -> str:

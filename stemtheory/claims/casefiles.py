@@ -1,9 +1,9 @@
 """Case files: one instance of a claim with both its sides, written down to be run again.
 
-Every failure that the ledger expects has one in ``cases/``, named CLAIM-READING; the command
-``verify --replay`` computes both sides anew. The paper's lemmas speak of expectations, so the
-sides of a recorded run are averaged over its replicates before they are compared: a single lucky
-path proves nothing.
+Every failure that the ledger expects has one in ``cases/``, named CLAIM-READING, and so has the
+sharpest instance of a few claims that hold; ``verify --replay`` computes both sides anew. The
+paper's lemmas speak of expectations, so the sides of a recorded run are averaged over its
+replicates before they are compared: a single lucky path proves nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from stemtheory.claims.checking import opened, subjects
 from stemtheory.claims.judge import RELATIVE, instances
 from stemtheory.claims.ledger import claims, one
 from stemtheory.claims.means import averaging
+from stemtheory.claims.stating import AVERAGE
 from stemtheory.runtime import (
     UsageError,
     Verdict,
@@ -37,6 +38,7 @@ from stemtheory.runtime import (
 from stemtheory.simulator import refuse_the_endless, refuse_the_huge
 
 SHIPPED = FilePath(__file__).with_name("cases")
+SHARP = {"RSb": "literal"}  # claims that hold, each with the reading of its sharpest instance
 SAME = 1e-9  # how well a replay must meet the stored sides, relative to the larger of the two
 
 
@@ -162,12 +164,21 @@ def counterexample(claim: Claim, reading: str) -> Found:
     return max(found, key=lambda instance: instance.ratio)
 
 
+def sharpest(claim: Claim, reading: str) -> Found:
+    """Return the instance of a claim's panel that comes closest to its bound."""
+    panel = (worst(claim, subject) for subject in subjects(claim, reading, "quick"))
+    return max((one for one in panel if one is not None), key=lambda instance: instance.ratio)
+
+
 def build(folder: FilePath = SHIPPED) -> list[FilePath]:
-    """Write the case files of all expected failures; return their paths."""
+    """Write the case files of all expected failures and the sharpest instances; return them."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, claim, reading in expected_failures():
         written.append(write(counterexample(claim, reading), claim.id, folder / f"{name}.json"))
+    for name, reading in SHARP.items():
+        found = sharpest(claims()[name], reading)
+        written.append(write(found, name, folder / f"{name}-{reading}.json"))
     return written
 
 
@@ -239,7 +250,8 @@ def _subject(claim: Claim, stored: Mapping[str, Any]) -> Any:
     case = Case.from_json(stored["case"])
     real("clock", case.clock, minimum=0)
     refuse_the_endless(case.run)
-    refuse_the_huge(case.run, "array", case.T)
+    if claim.line is None or claim.line.steps[0].left != AVERAGE:  # of a whole run nothing is kept
+        refuse_the_huge(case.run, "array", case.T)
     return case
 
 

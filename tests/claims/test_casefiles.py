@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from stemtheory.claims.base import Case
-from stemtheory.claims.casefiles import expected_failures, locate, replay, shipped, worst, write
+from stemtheory.claims.casefiles import (
+    SHARP,
+    expected_failures,
+    locate,
+    replay,
+    shipped,
+    worst,
+    write,
+)
 from stemtheory.claims.ledger import claims
 from stemtheory.cli.app import main
 from stemtheory.experiment import run_sweep
@@ -21,7 +29,15 @@ EXPECTED = {name: (claim, reading) for name, claim, reading in expected_failures
 
 
 def test_every_expected_failure_has_its_case_and_no_other() -> None:
-    assert set(shipped()) == set(EXPECTED)
+    sharp = {f"{name}-{reading}" for name, reading in SHARP.items()}
+    assert set(shipped()) == set(EXPECTED) | sharp
+
+
+@pytest.mark.parametrize(("name", "reading"), SHARP.items())
+def test_the_sharpest_instances_are_replayed_and_hold(name: str, reading: str) -> None:
+    found = replay(shipped()[f"{name}-{reading}"])
+    assert (found["claim"], found["violated"], found["reproduced"]) == (name, False, True)
+    assert found["left"] / found["right"] > 0.86
 
 
 @pytest.mark.parametrize("name", EXPECTED)

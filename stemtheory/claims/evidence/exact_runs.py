@@ -17,9 +17,11 @@ import numpy as np
 
 from stemtheory.claims.base import Case, dials
 from stemtheory.claims.evidence.measured import MeasuredRun, measure
+from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.moments import moments
 
 LONG = 10**5  # steps: longer runs with phase noise are linearised
+SMALL = 0.01  # E y^2 up to which sin y is y
 
 
 def linear(case: Case) -> Case | None:
@@ -31,6 +33,18 @@ def linear(case: Case) -> Case | None:
     if own.get("noise", "phase") == "phase" and case.T > LONG:
         return replace(case, dials=dials(**{**own, "noise": "multiplicative"}))
     return case if own.get("noise") == "additive" else None
+
+
+def angle(case: Case) -> float:
+    """Return E y^2 of phase noise, y = w xbar, as linearised; 0 where nothing is.
+
+    On equal quadratics with curvature h, E||grad f(xbar)||^2 is h^2 E||xbar||^2.
+    """
+    same = linear(case)
+    if same is None or same is case:
+        return 0.0
+    s, h = setting_of(case), dict(case.dials)["h"]
+    return (s.L**2 - h**2) / (s.sigma * h) ** 2 * exact_or_measured(case).mean
 
 
 @lru_cache(maxsize=512)

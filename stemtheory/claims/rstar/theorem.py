@@ -16,7 +16,7 @@ from typing import Any
 
 from stemtheory.bounds import RSTAR, Premise, whole_rounds
 from stemtheory.claims.base import RIGHT_READINGS, SCALED, Case, Claim, dials, quadratic, resting
-from stemtheory.claims.evidence.exact_runs import exact_or_measured
+from stemtheory.claims.evidence.exact_runs import LONG, SMALL, angle, exact_or_measured
 from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.claims.language import Exact, Expr, Line, Q
 from stemtheory.claims.language.letters import (
@@ -92,6 +92,7 @@ NOISE_ALONE = resting(1, 4, 8, 1024)
 # curve: the jump's variance L^2 X/(bK) grows like I/m.
 STEEP: dict[str, Any] = {"h": 0.182, "sigma": 20.0, "noise_smoothness": math.sqrt(1 - 0.182**2)}
 APART = quadratic(2, 1, 1000, 4_000_000, x1=0.0, zeta=200.0, heterogeneity="tilt", **STEEP)
+WORKERS, LOCAL_STEPS = (1, 2, 4, 16), (1, 2, 3, 8, 9, 17, 33, 64, 101, 256, 1000)
 
 
 def whole_runs(part: str, level: str) -> tuple[Case, ...]:
@@ -113,6 +114,27 @@ def whole_runs(part: str, level: str) -> tuple[Case, ...]:
     return tuple(stepped(case, part) for case in cases)
 
 
+def hunted(point: Any, reading: str, part: str) -> Case:
+    """Return a legal run at a point of the unit box, L = 1, whose exact moments are known.
+
+    Equal quadratics, pushed apart, with additive noise or, started at the minimum, with noise that
+    is all slope; rounds and first batch about those of the curve. m is the theorem's.
+    """
+    H, noise, zeta, start, rounds, first, K, I, b, steep = (float(u) for u in point)
+    own: dict[str, Any] = {"h": 10 ** (-3 * H), "sigma": 10 ** (4 * noise - 2)}
+    workers, local = WORKERS[int(K * 3.999)], LOCAL_STEPS[int(I * (len(LOCAL_STEPS) - 0.001))]
+    own |= {"zeta": 10 ** (5 * zeta - 2) if workers > 1 else 0.0, "heterogeneity": "tilt"}
+    samples = 4.0 ** int(3.999 * b)
+    S = max(1, round(10 ** (4 * rounds - 2) * (local * samples * workers) ** 2))
+    x1 = 10 ** (4 * start - 2) if start > 0.2 else 0.0
+    if steep > 0.5 and S * local > LONG:
+        x1, own["noise_smoothness"] = 0.0, math.sqrt(1 - own["h"] ** 2)
+    else:
+        own |= {"noise": "additive", "L": 1.0, "slack": True}
+    B = max(1.0, samples * local * 10 ** (6 * first - 3))
+    return stepped(quadratic(workers, samples, local, S, B=B, x1=x1, reading=reading, **own), part)
+
+
 def premises(part: str) -> Callable[[Any], tuple[Premise, ...]]:
     """Return the premises: the part's steps and readings, T = S I, and its m."""
     steps = RSTAR_STEPS[part]
@@ -126,6 +148,7 @@ def premises(part: str) -> Callable[[Any], tuple[Premise, ...]]:
             whole_rounds(s),
             Premise(f"the steps of part {part}", part_of(case) == part),
             Premise("a reading of the part", case.reading in steps.readings or s.I == 1),
+            Premise("noise is linear where the run is", angle(case) <= SMALL),
             Premise(f"I/m <= {steps.M}" if part == "a" else f"m = ceil(I/{steps.M})", fits),
         )
 
@@ -146,6 +169,7 @@ def of_a_run(name: str) -> Claim:
         premises=premises(part),
         readings=steps.readings,
         mutants=(SCALED,),
+        hunted=partial(hunted, part=part),
     )
 
 
@@ -162,6 +186,7 @@ def without_batch(name: str) -> Claim:
         readings=RIGHT_READINGS,
         expected={(reading, "all"): Verdict.VIOLATED for reading in RIGHT_READINGS},
         counterexamples=tuple(replace(stepped(APART, part, 1), reading=r) for r in RIGHT_READINGS),
+        premises=lambda case: (Premise("noise is linear where the run is", angle(case) <= SMALL),),
         reason="The jump's variance L^2 X/(bK) is real and grows like I/m.",
         repair="The sync batch m = ceil(I/M) of Theorem R*.",
         mutants=(),
