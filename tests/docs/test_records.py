@@ -193,3 +193,11 @@ def test_a_guide_shows_the_sweep_that_is_tested() -> None:
     assert shown.split("```", 1)[0] == (ROOT / "tests/helpers/example_sweep.toml").read_text(
         "utf-8"
     )
+
+
+def test_the_simulated_run_without_a_sync_batch_breaks_theorem_r_star() -> None:
+    """Its 95 % intervals exclude 1 for (a) and (b), and none excludes the exact moments."""
+    for reading in record("sync_batch")["readings"].values():
+        over = reading["over_the_bound"]
+        assert min(over["a"]["low"], over["b"]["low"]) > 1
+        assert all(one["low"] < one["exact"] < one["high"] for one in over.values())

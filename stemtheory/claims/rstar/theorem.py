@@ -187,7 +187,8 @@ def without_batch(name: str) -> Claim:
         expected={(reading, "all"): Verdict.VIOLATED for reading in RIGHT_READINGS},
         counterexamples=tuple(replace(stepped(APART, part, 1), reading=r) for r in RIGHT_READINGS),
         premises=lambda case: (Premise("noise is linear where the run is", angle(case) <= SMALL),),
-        reason="The jump's variance L^2 X/(bK) is real and grows like I/m.",
+        reason="The jump's variance L^2 X/(bK) is real and grows like I/m. Exact moments of the"
+        " linearised phase noise; benchmarks/sync_batch.py simulates a shorter run of it.",
         repair="The sync batch m = ceil(I/M) of Theorem R*.",
         mutants=(),
     )
