@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from docs.build.templates import filled, table_row
-from stemtheory.bounds import REPAIRED, Setting, evaluate, invert
+from stemtheory.bounds import REPAIRED, Setting, evaluate, invert, rstar_coefficients
 from stemtheory.claims import (
     ELEMENTARY_LONGEST,
     Case,
@@ -32,7 +32,7 @@ from stemtheory.claims import (
 )
 from stemtheory.report import PRINTED, READINGS, matrix
 from stemtheory.runtime import Verdict
-from stemtheory.schedules import theorem_c_b, theorem_eta, theorem_sum_eta_cubed
+from stemtheory.schedules import RSTAR_STEPS, theorem_c_b, theorem_eta, theorem_sum_eta_cubed
 
 THREE = READINGS[:3]
 
@@ -51,6 +51,7 @@ def values() -> dict[str, str]:
         **bias_values(),
         **threshold_values(),
         **repaired_values(),
+        **rstar_values(),
         **looseness_values(),
         "vacuous": vacuous_rows(),
         "fedavg": fedavg_rows(),
@@ -191,6 +192,25 @@ def repaired_values() -> dict[str, str]:
         "range_sum": f"{REPAIRED['c'].longest}",
         "explicit_sigma": f"{65536 / ratio:.0f}",
         "explicit_ratio": f"{ratio:.1f}",
+    }
+
+
+def rstar_values() -> dict[str, str]:
+    """Return C of Theorem R*, part (b), beside the log-free corollary's, and what it saves."""
+    ones: dict[str, Any] = {"L": 1.0, "sigma": 1.0, "zeta": 1.0, "gap": 1.0}
+    two, four = (evaluate("stem-log-free", Setting(I, 1, 1.0, I, **ones)).terms for I in (2, 4))
+    slope = (four["heterogeneity"] - two["heterogeneity"]) / 2
+    constant, M = two["heterogeneity"] - 2 * slope, RSTAR_STEPS["b"].M
+    C = rstar_coefficients("b")
+    saved = float(sum(two.values()) / sum(C))
+    gap, variance, heterogeneity = (math.ceil(100 * value) / 100 for value in C)
+    return {
+        "rstar": f"{gap:g} L gap + {variance:g} sigma^2 + {heterogeneity:g} zeta^2",
+        "log_free": f"{two['gap']:g} L gap + {two['variance']:g} sigma^2"
+        f" + ({constant:.3g} + {slope:.3g} I/m) zeta^2",
+        "rstar_rounds": f"{saved:.1f}",
+        "rstar_samples": f"{saved**1.5 / (1 + 1 / M):.1f}",
+        "rstar_M": f"{M}",
     }
 
 

@@ -31,9 +31,8 @@ def first_fixed(meets: Callable[[int], bool], I: int, phase_end: float) -> int:
         If no T up to 1e44 does.
     """
     end = int(min(phase_end, LONGEST)) // I
-    if end >= 1 and meets(end * I):
-        return I * _first(lambda S: meets(S * I), 1, end)
-    S = _gallop(lambda S: meets(S * I), end + 1, LONGEST // I)
+    first, last = (1, end) if end >= 1 and meets(end * I) else (end + 1, LONGEST // I)
+    S = _gallop(lambda S: meets(S * I), first, last)
     if S is None:
         raise UsageError(_TOO_LONG)
     return S * I

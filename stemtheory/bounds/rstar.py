@@ -10,6 +10,7 @@ Paper: Thm: PR_Convergence_Main_App.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from stemtheory.bounds.constants import RSTAR
 from stemtheory.bounds.formulas import (
@@ -43,11 +44,16 @@ def _stated(part: str, I: int) -> tuple[Fraction, Fraction, Fraction]:
     return stated.lam, stated.A_s, stated.A_z
 
 
+@lru_cache
+def _numbers(part: str, one_step: bool) -> tuple[float, ...]:
+    """Return h, c_0, Lambda, A_s and A_z as floats; a search asks for them a thousand times."""
+    steps = RSTAR_STEPS[part]
+    return tuple(map(float, (steps.h, steps.c_0, *_stated(part, 1 if one_step else 2))))
+
+
 def _terms(part: str, s: Setting) -> Terms:
     """Return the four terms of (2) after S = T/I rounds."""
-    steps = RSTAR_STEPS[part]
-    h, c_0 = float(steps.h), float(steps.c_0)
-    lam, A_s, A_z = map(float, _stated(part, s.I))
+    h, c_0, lam, A_s, A_z = _numbers(part, s.I == 1)
     rate, variance, work = s.I / s.T, s.sigma * s.sigma, s.I * s.b * s.K
     first = s.b * s.I / s.initial_batch
     if part != "a" or s.I == 1:  # the variance in the potential, less what its last value costs

@@ -1,7 +1,8 @@
 """What the bounds advise: the algorithm, b, I, T and steps that reach epsilon at the least cost.
 
-Everything is promised by a proved bound: STEM by the repaired theorem, its log-free corollary and
-the paper's inequality before its logarithmic step, which is sound as printed at I = 1; FedAvg and
+Everything is promised by a proved bound: STEM by Theorem R*, with its own constant steps, and with
+the printed ones by the repaired theorem, its log-free corollary and the paper's inequality before
+its logarithmic step, which is sound as printed at I = 1; FedAvg and
 its case I = 1, minibatch SGD, by the paper's theorem. `advise_on` also runs every offer on a
 problem; `search` says what an offer costs.
 
@@ -26,6 +27,7 @@ from stemtheory.bounds.advise.search import (
 )
 from stemtheory.bounds.evaluation import invert
 from stemtheory.oracles import USUAL
+from stemtheory.schedules import RSTAR_STEPS
 
 PROMISES = (
     "These are worst-case promises: a run often attains epsilon sooner, and a smaller proved cost"
@@ -122,11 +124,13 @@ def advise(
 def sweet_spot(q: Question, stem: Offer) -> dict[str, float]:
     """Return the product b I of STEM's curve, sqrt(S)/K for S rounds, and that of the offer.
 
-    Below it rounds grow like 1/(b I); above it samples grow like b I, and rounds stay.
+    S is what the corollary takes for the steps of the offer. Below it rounds grow like 1/(b I);
+    above it samples grow like b I, and rounds stay.
 
     Paper: Rem: Tradeoff.
     """
-    S = invert("stem-log-free", q.epsilon, nu=0.5, **q.constants).rounds
+    corollary = stem.bound if stem.part is not None else "stem-log-free"
+    S = invert(corollary, q.epsilon, nu=0.5, **q.constants).rounds
     return {"bI": math.sqrt(S) / q.K, "offered": float(stem.b * stem.I)}
 
 
@@ -163,7 +167,29 @@ def guidance(q: Question, best: dict[str, Offer], choice: Offer) -> list[str]:
             f"STEM's curve has b I = {spot['bI']:.3g}, here b I = {spot['offered']:g}: below the"
             " curve samples are saved until rounds grow, above it only samples grow."
         )
+        texts += steps_said(choice)
     texts.append(PROMISES)
+    return texts
+
+
+def steps_said(stem: Offer) -> list[str]:
+    """Return what the steps of Theorem R* ask of a run that the printed ones do not."""
+    if stem.part is None:
+        return []
+    run = f"--schedule rstar --set schedule.part={stem.part}"
+    run += "" if stem.sync == "literal" else f" --sync {stem.sync}"
+    texts = [f"The steps are those of Theorem R*, part ({stem.part}), constant: run with {run}."]
+    if stem.sync == "average-first":
+        texts.append(
+            "It is proved where x is averaged before d: two exchanges a round, one vector each."
+        )
+    if stem.sync_batch > 1:
+        texts.append(
+            f"The sync batch takes m = {stem.sync_batch} times b samples once a round,"
+            f" {stem.sync_samples / stem.samples:.2g} of all samples."
+        )
+    elif stem.I > 1:
+        texts.append(f"No sync batch is needed up to I = {RSTAR_STEPS[stem.part].M}.")
     return texts
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ POINTS = 400  # of a record
 
 @dataclass(frozen=True)
 class Way:
-    """A way to reach epsilon: algorithm, b, I, the proved T, first and synchronisation batch."""
+    """A way to reach epsilon: algorithm, b, I, the proved T, batches, steps and reading."""
 
     algorithm: str
     b: int
@@ -39,6 +39,9 @@ class Way:
     T: int
     B: int | None
     sync_batch: int
+    schedule: str
+    part: str | None  # of Theorem R*
+    sync: str
     samples: float  # per worker, of all T iterations
     vectors: float  # that a worker sends in them
 
@@ -112,7 +115,7 @@ class Experiment:
     def engine(self, way: Way) -> str:
         """Return the engine of all runs of a way: the compiled one where it can and it pays."""
         long = self.seconds(way, ARRAY) > COMPILES_FROM
-        made = ALGORITHMS[way.algorithm].make(self._options(), self.L)
+        made = ALGORITHMS[way.algorithm].make(self._options(way), self.L)
         return "fused" if long and compiles(self.problem, made, way.T) else "array"
 
     @property
@@ -155,18 +158,20 @@ class Experiment:
     def _run(self, way: Way, T: int, record: Sequence[int] = ()) -> Trace:
         return simulate(
             self.problem, way.algorithm, T=T, b=way.b, I=way.I, B=way.B,
-            sync_batch=way.sync_batch, replicates=self.replicates, x1=self.x1,
-            seed=self.seed, record_at=record, engine=self.engine(way),
-            algorithm_options=self._options(), **self._steps(way, T),
+            replicates=self.replicates, x1=self.x1, seed=self.seed, record_at=record,
+            engine=self.engine(way), algorithm_options=self._options(way), **self._steps(way, T),
         )  # fmt: skip
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self, way: Way) -> dict[str, Any]:
+        if way.algorithm == "stem":
+            return {"sync": way.sync, "sync_batch": way.sync_batch}
         return {} if self.share == 1 else {"participation": self.participation}
 
     def _steps(self, way: Way, T: int) -> dict[str, Any]:
         """Return the schedule; without everybody, the steps of as many workers as a round has."""
         if self.share == 1:
-            return {}
+            own = {} if way.part is None else {"part": way.part}
+            return {"schedule": way.schedule, "schedule_options": own}
         n = active(self.participation, self.problem.K)
         eta = float(FedAvgTheorem(T, n, way.b, way.I, self.L).eta(1))
         return {"schedule": "constant", "schedule_options": {"eta": eta}}
@@ -198,9 +203,9 @@ def measured_ways(
 
 def way_of(offer: dict[str, Any]) -> Way:
     """Return how an offer is run; minibatch SGD is FedAvg, and is run as it."""
-    names = ("b", "I", "T", "B", "sync_batch", "samples", "vectors")
+    names = [field.name for field in fields(Way) if field.name != "algorithm"]
     algorithm = "stem" if offer["algorithm"] == "stem" else "fedavg"
-    return Way(algorithm, *(offer[name] for name in names))
+    return Way(algorithm, **{name: offer[name] for name in names})
 
 
 def _grid(I: int, T: int) -> list[int]:

@@ -23,11 +23,18 @@ from stemtheory.bounds.evaluation import counts_of, invert, promised
 from stemtheory.bounds.formulas import Setting
 from stemtheory.oracles import USUAL, resolve_zeta
 from stemtheory.runtime import UsageError, real, whole
-from stemtheory.schedules import FedAvgTheorem, Theorem
 
 # For each algorithm the bounds that speak of it; minibatch SGD is FedAvg with I = 1.
 BOUNDS = {
-    "stem": ("stem-log-free", "stem-repaired", "stem-intermediate"),  # the last also at I = 1
+    "stem": (
+        *("stem-log-free", "stem-repaired", "stem-intermediate"),  # the last also at I = 1
+        *(
+            "stem-rstar-b",
+            "stem-rstar-c",
+            "stem-rstar-d",
+            "stem-rstar-e",
+        ),  # (a) never costs less than (b)
+    ),
     "minibatch-sgd": ("minibatch-sgd",),  # before FedAvg: simpler where they coincide
     "fedavg": ("fedavg-theorem",),
 }
@@ -94,7 +101,9 @@ class Offer:
     given in seconds. ``proved`` says whether the bound speaks of the run: not where some workers
     stay away.
     ``nu`` is where (b, I) come from, None off the curve; ``eta`` and ``a`` are constant until step
-    ``constant_until`` (None: to the end); ``a`` is None where there is no momentum.
+    ``constant_until`` (None: to the end); ``a`` is None where there is no momentum. ``schedule``,
+    its ``part`` and the reading ``sync`` are what the run takes. ``sync_samples`` is how many of
+    the samples the sync batch adds to those of Algorithm 1.
     """
 
     algorithm: str
@@ -105,6 +114,10 @@ class Offer:
     T: int
     B: int | None
     sync_batch: int
+    sync_samples: float
+    schedule: str
+    part: str | None
+    sync: str
     eta: float
     a: float | None
     constant_until: int | None
@@ -247,15 +260,12 @@ def at(q: Question, algorithm: str, bound: str, b: int, I: int, nu: float | None
 
 def _offer(q: Question, algorithm: str, bound: str, s: Setting, nu: float | None) -> Offer:
     b, I, T = round(s.b), s.I, round(s.T)
-    stem = algorithm == "stem"
-    end = None
-    if stem:
-        steps = Theorem(q.L, q.active, b, I)
-        eta, a = float(steps.eta(1)), float(steps.momentum(2))
-        end = int(steps.constant_phase_end) if steps.constant_phase_end < T else None
-    else:
-        eta, a = float(FedAvgTheorem(T, q.active, b, I, q.L).eta(1)), None
-    counted = counts_of("stem" if stem else "fedavg", s)
+    formula = FORMULAS["fedavg-theorem" if bound == "minibatch-sgd" else bound]
+    stem, sync = algorithm == "stem", formula.readings[0] if I > 1 else "literal"
+    steps = formula.steps(s.at(b=b))
+    decays = getattr(steps, "constant_phase_end", math.inf)
+    counted = counts_of(formula.algorithm, s, sync)
+    plain = counts_of(formula.algorithm, s.at(sync_batch=1), sync).samples_per_worker
     samples, vectors = counted.samples_per_worker, counted.vectors_up
     return Offer(
         algorithm,
@@ -266,9 +276,13 @@ def _offer(q: Question, algorithm: str, bound: str, s: Setting, nu: float | None
         T,
         b * I if stem else None,
         s.sync_batch,
-        eta,
-        a,
-        end,
+        samples - plain,
+        formula.schedule,
+        formula.part,
+        sync,
+        float(steps.eta(1)),
+        float(steps.momentum(2)) if stem else None,
+        int(decays) if decays < T else None,
         samples if q.share == 1 else q.share * samples,  # a whole number stays one
         q.active * samples,
         T // I,

@@ -43,7 +43,7 @@ def angle(case: Case) -> float:
     same = linear(case)
     if same is None or same is case:
         return 0.0
-    s, h = setting_of(case), dict(case.dials)["h"]
+    s, h = setting_of(case), float(dict(case.dials)["h"])
     return (s.L**2 - h**2) / (s.sigma * h) ** 2 * exact_or_measured(case).mean
 
 

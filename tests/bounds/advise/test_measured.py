@@ -29,16 +29,18 @@ def test_every_offer_is_run_and_reaches_epsilon_where_it_says(measured: dict[str
         assert seen["low"] <= seen["T"] <= seen["high"] < offer["T"]
         assert seen["rounds"] == seen["T"] / offer["I"]
         way = way_of(offer)
+        stem = way.algorithm == "stem"
+        own: dict[str, Any] = {"sync": way.sync, "sync_batch": way.sync_batch} if stem else {}
+        own |= {"schedule": way.schedule}
+        own |= {"schedule_options": {"part": way.part}} if way.part else {}
         again = simulate(
-            problem, way.algorithm, T=T, b=way.b, I=way.I, sync_batch=way.sync_batch,
-            replicates=64, seed=4,
-        )  # fmt: skip
+            problem, way.algorithm, T=T, b=way.b, I=way.I, replicates=64, seed=4, **own
+        )
         # 64 new runs; at most 6 offers, false alarms 6 P(|z| > 4) < 4e-4, and the slope in T is -1
         spread = math.hypot(again.stderr or math.nan, 0.02 * (seen["high"] - seen["low"]) / 4 / T)
         assert abs(np.mean(again.grad_sq) - 0.02) < 4 * spread + 0.02 / T
         counted = again.counts.samples_per_worker
         assert seen["samples"] == pytest.approx(counted, rel=offer["I"] / T)
-        stem = way.algorithm == "stem"
         assert seen["vectors"] == pytest.approx(2 * seen["rounds"] + 1 if stem else seen["rounds"])
         assert seen["cost"] == seen["samples"] + 5 * seen["vectors"]
     best = min(offers(measured), key=lambda offer: float(offer["measured"]["cost"]))

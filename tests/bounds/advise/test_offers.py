@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 from stemtheory.bounds import evaluate, invert
-from stemtheory.bounds.advise.offers import advise
-from stemtheory.bounds.advise.search import BOUNDS, cheapest, cheapest_at, neighbours, question
+from stemtheory.bounds.advise.offers import advise, steps_said
+from stemtheory.bounds.advise.search import (
+    BOUNDS,
+    at,
+    cheapest,
+    cheapest_at,
+    neighbours,
+    question,
+)
 from stemtheory.cli.app import main
 from stemtheory.report.plots.costs import costs_of
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules.stepsizes import Theorem
+from tests.helpers.rstar_page import PAGE
 
 CONSTANTS: dict[str, Any] = {"L": 1.0, "sigma": 0.5, "zeta": 1.0, "gap": 1.0}
 
@@ -97,22 +105,25 @@ def test_no_whole_b_and_I_is_cheaper(
         assert found.cost <= least * (1 + 2e-4)
 
 
-def test_the_neighbour_that_was_missed() -> None:
-    """STEM at one vector a round and 100 samples a round: b = 10 is cheaper than b = 9."""
+def test_the_neighbours_by_one_are_dearer() -> None:
+    """STEM at 50 samples a vector: b = 20, I = 1, with the steps of Theorem R*, part (d)."""
     q = question(1e-4, 4, None, None, None, None, 1.0, 50.0)
-    found, missed = cheapest(q, "stem"), cheapest_at(q, "stem", 9, 2)
-    assert missed is not None
-    assert missed.samples + 100 * missed.rounds == 51_696_882
-    assert (found.b, found.samples + 100 * found.rounds) == (10, 51_567_340)
+    found = cheapest(q, "stem")
+    assert (found.b, found.I, found.bound) == (20, 1, "stem-rstar-d")
+    assert found.samples + 100 * found.rounds == 2_912_620 + 7_281_500
+    for b, I in ((19, 1), (21, 1), (20, 2)):
+        near = cheapest_at(q, "stem", b, I)
+        assert near is not None
+        assert near.cost > found.cost
 
 
 def test_two_vectors_a_round_change_the_winner() -> None:
     """Where rounds are dear, STEM's second vector makes minibatch SGD the cheaper one."""
-    d = told(1e-4, 4, round_cost=1000.0)
+    d = advise(1e-4, 4, L=0.06, round_cost=1e6)
     stem = next(o for o in d["alternatives"] if o["algorithm"] == "stem")
     assert d["choice"]["algorithm"] == "minibatch-sgd"
-    assert stem["samples"] + 1000 * stem["rounds"] < d["choice"]["cost"]
-    assert stem["cost"] / d["choice"]["cost"] == pytest.approx(1.82, abs=0.01)
+    assert stem["samples"] + 1e6 * stem["rounds"] < d["choice"]["cost"]
+    assert stem["cost"] / d["choice"]["cost"] == pytest.approx(1.21, abs=0.01)
 
 
 def test_constants_that_nobody_gave_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +137,7 @@ def test_constants_that_nobody_gave_are_marked(capsys: pytest.CaptureFixture[str
     assert main(["advise", "--epsilon", "1e-4", "--gap", "1", "--round-cost", "100"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "zeta = 1 (default), gap = 1 " in out
-    assert "It changes to stem with b = 33, I = 2 for sigma x 4" in out
+    assert "It changes to stem with b = 70, I = 1 for sigma x 4" in out
     assert "The choice stays (at most 10 % from the cheapest) for L / 4, L x 4" in out
 
 
@@ -152,10 +163,18 @@ def test_steps_are_those_of_the_theorems() -> None:
     d = told(1e-5, 16, round_cost=100)
     stem = d["choice"]
     assert stem["algorithm"] == "stem"
-    steps = Theorem(1.0, 16, stem["b"], stem["I"])
-    assert stem["eta"] == pytest.approx(1 / (16 * stem["I"]))
-    assert stem["a"] == pytest.approx(steps.c * stem["eta"] ** 2)
+    row = PAGE[stem["part"]]
+    assert stem["bound"] == f"stem-rstar-{stem['part']}"
+    assert stem["eta"] == pytest.approx(row.h / stem["I"])
+    assert stem["a"] == pytest.approx(row.c0 / (16 * stem["b"]) * stem["eta"] ** 2)
+    assert stem["constant_until"] is None
     assert stem["B"] == stem["b"] * stem["I"]
+    q = question(1e-5, 16, None, None, None, None, 1.0, 100.0)
+    printed = at(q, "stem", "stem-repaired", 16, 4, None)
+    assert printed is not None
+    assert (printed.schedule, printed.part, printed.sync) == ("theorem", None, "literal")
+    assert printed.eta == pytest.approx(1 / 64)
+    assert printed.a == pytest.approx(Theorem(1.0, 16, 16, 4).c * printed.eta**2)
     for other in d["alternatives"]:
         assert other["eta"] == pytest.approx(math.sqrt(other["b"] * 16 / other["T"]))
         assert other["eta"] <= 1 / (9 * other["I"])  # the theorem's premise
@@ -163,8 +182,42 @@ def test_steps_are_those_of_the_theorems() -> None:
 
 
 def test_the_sweet_spot_is_the_root_of_the_rounds_over_workers() -> None:
-    found = invert("stem-log-free", 1e-3, K=4, nu=0.5, **CONSTANTS)
-    assert told(1e-3)["sweet_spot"]["bI"] == math.sqrt(found.rounds) / 4
+    d = told(1e-3)
+    found = invert(d["choice"]["bound"], 1e-3, K=4, nu=0.5, **CONSTANTS)
+    assert d["sweet_spot"]["bI"] == math.sqrt(found.rounds) / 4
+
+
+def test_the_steps_of_theorem_rstar_are_offered_with_reading_and_sync_batch() -> None:
+    """Every part at I beyond its M: what the run takes, and what the sync batch adds."""
+    q = question(1e-3, 4, None, None, None, None, 1.0, 0.0)
+    for part in BOUNDS["stem"][3:]:
+        row, I = PAGE[part[-1]], 3 * PAGE[part[-1]].M
+        offer = at(q, "stem", part, 2, I, None)
+        assert offer is not None
+        assert (offer.schedule, offer.part, offer.sync_batch) == ("rstar", part[-1], 3)
+        assert offer.sync == ("average-first" if part[-1] == "d" else "literal")
+        jumps = offer.rounds if part[-1] == "d" else offer.rounds - 1
+        assert offer.sync_samples == 2 * 2 * 2 * jumps
+        assert offer.samples == 2 * I + 2 * 2 * offer.T + offer.sync_samples
+        said, share = " ".join(steps_said(offer)), offer.sync_samples / offer.samples
+        assert f"schedule.part={part[-1]}" in said
+        assert f"m = 3 times b samples once a round, {share:.2g} of all samples" in said
+        assert ("two exchanges" in said) == (part[-1] == "d")
+        within = at(q, "stem", part, 2, row.M, None)
+        assert within is not None
+        assert (within.sync_batch, within.sync_samples) == (1, 0)
+        assert f"No sync batch is needed up to I = {row.M}" in " ".join(steps_said(within))
+        one = at(q, "stem", part, 4, 1, None)
+        assert one is not None
+        assert (one.sync, one.sync_batch) == ("literal", 1)  # all readings coincide
+
+
+def test_where_zeta_rules_the_printed_steps_may_be_cheaper() -> None:
+    """The coefficient of zeta^2 is larger in Theorem R*: at one (b, I) the repaired bound wins."""
+    q = question(1e-3, 4, 1.0, 0.01, 100.0, 0.01, 1.0, 0.0)
+    found = cheapest_at(q, "stem", 40, 8)
+    assert found is not None
+    assert found.part is None
 
 
 def test_a_start_that_is_good_enough_needs_no_run() -> None:
@@ -176,7 +229,7 @@ def test_a_start_that_is_good_enough_needs_no_run() -> None:
 
 
 def test_it_says_where_minibatch_sgd_dominates() -> None:
-    d = told(0.1)
+    d = advise(0.024, 100, L=0.1, sigma=1.5)
     assert d["choice"]["algorithm"] == "minibatch-sgd"
     assert any("dominates" in text for text in d["guidance"])
     assert not any("dominates" in text for text in told(1e-5)["guidance"])
@@ -261,7 +314,7 @@ def test_bad_options(words: list[str], text: str, capsys: pytest.CaptureFixture[
 
 
 def test_neighbours_are_what_their_names_say_and_none_is_below_one() -> None:
-    found = advise(1e-4, K=4, round_cost=100.0)
+    found = advise(1e-2, K=4, round_cost=1e5)
     b, I = found["choice"]["b"], found["choice"]["I"]
     assert (b > 1, I > 1, b != I) == (True, True, True)
     at = {near["change"]: (near["b"], near["I"]) for near in found["neighbours"]}
