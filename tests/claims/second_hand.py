@@ -1183,7 +1183,7 @@ STARRED: dict[str, dict[str, Any]] = {
         "lam": 14.69,
         "A_s": 0.1521,
         "A_z": 0.1053,
-        "C": (6, 1.92, 0.48),
+        "C": (6, 1.91, 0.48),
         "one": (13.5, 1.67),
     },
     "e": {
@@ -1378,6 +1378,33 @@ def RSd(r: Any, t: int) -> Pair:
 def RSe(r: Any, t: int) -> Pair:
     """Eq: Grad_Norm_Sum"""
     return starred(r, "e")
+
+
+def starred_once(r: Any, part: str) -> Pair:
+    """Return (2) of a part as section 5 has it at I = 1, S = T/I of the letters."""
+    h, c0, lam = (*(STARRED[part][x] for x in ("h", "c0")), STARRED[part]["one"][0])
+    beta = max(r.b / r.B, c0 * h**2 / (r.b * r.K))
+    right = (
+        2 / h * r.L * r.gap / r.S
+        + 2 * beta / (lam * h**2) * r.sigma**2 / r.S
+        + 2 * c0**2 * h**2 * (1 / lam) * r.sigma**2 / (r.b * r.K) ** 2
+    )
+    return mean_gradient(r), right
+
+
+def RSb_I1(r: Any, t: int) -> Pair:
+    """Eq: Grad_Norm_Sum"""
+    return starred_once(r, "b")
+
+
+def RSd_I1(r: Any, t: int) -> Pair:
+    """Eq: Grad_Norm_Sum"""
+    return starred_once(r, "d")
+
+
+def RSe_I1(r: Any, t: int) -> Pair:
+    """Eq: Grad_Norm_Sum"""
+    return starred_once(r, "e")
 
 
 def on_curve(r: Any, part: str) -> Pair:

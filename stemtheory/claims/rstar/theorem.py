@@ -15,7 +15,16 @@ from functools import partial
 from typing import Any
 
 from stemtheory.bounds import RSTAR, Premise, whole_rounds
-from stemtheory.claims.base import RIGHT_READINGS, SCALED, Case, Claim, dials, quadratic, resting
+from stemtheory.claims.base import (
+    ALL_READINGS,
+    RIGHT_READINGS,
+    SCALED,
+    Case,
+    Claim,
+    dials,
+    quadratic,
+    resting,
+)
 from stemtheory.claims.evidence.exact_runs import LONG, SMALL, angle, exact_or_measured
 from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.claims.language import Exact, Expr, Line, Q
@@ -69,6 +78,18 @@ def bound(part: str) -> Line:
     )
 
 
+def bound_of_one_step(part: str) -> Line:
+    """Return (2) at I = 1, where A_sigma is 1/Lambda and A_zeta is 0."""
+    steps, lam = RSTAR_STEPS[part], printed(RSTAR[part].lam_one)
+    h, c_0 = Exact(steps.h), Exact(steps.c_0)
+    first = maximum(b / B, c_0 * h**2 / (b * K))
+    return E(norm2(grad(xbar_a))) <= (
+        2 / h * L * gap / S
+        + 2 * first / (lam * h**2) * sigma**2 / S
+        + 2 * c_0**2 * h**2 * sigma**2 / (lam * (b * K) ** 2)
+    )
+
+
 def on_the_curve(part: str) -> Line:
     """Return the corollary, C/S with B = bI."""
     C = CURVE[part]
@@ -92,7 +113,7 @@ NOISE_ALONE = resting(1, 4, 8, 1024)
 # curve: the jump's variance L^2 X/(bK) grows like I/m.
 STEEP: dict[str, Any] = {"h": 0.182, "sigma": 20.0, "noise_smoothness": math.sqrt(1 - 0.182**2)}
 APART = quadratic(2, 1, 1000, 4_000_000, x1=0.0, zeta=200.0, heterogeneity="tilt", **STEEP)
-WORKERS, LOCAL_STEPS = (1, 2, 4, 16), (1, 2, 3, 8, 9, 17, 33, 64, 101, 256, 1000)
+WORKERS, LOCAL_STEPS = (1, 2, 4, 16), (2, 3, 8, 9, 17, 33, 64, 101, 256, 1000)
 
 
 def whole_runs(part: str, level: str) -> tuple[Case, ...]:
@@ -105,11 +126,22 @@ def whole_runs(part: str, level: str) -> tuple[Case, ...]:
         Case("geman_mcclure", 4, 2, 2, 4, rounds, plain, replicates=R),
         Case("quadratic", 3, 2, 2.5, 8, rounds // 2, plain, replicates=R),
         Case("quadratic", 2, 1, 1, long, rounds // 4, plain, replicates=R),
-        quadratic(1, 1, 1, rounds, dim=2, replicates=R, sigma=0.2, zeta=0.0),
         FIRST_SAMPLE,
         NOISE_ALONE,
         replace(APART, I=RSTAR_STEPS[part].M, rounds=(2 * RSTAR_STEPS[part].M) ** 2),
         APART,
+    )
+    return tuple(stepped(case, part) for case in cases)
+
+
+def single_steps(part: str, level: str) -> tuple[Case, ...]:
+    """Return runs with one local step: simulated ones, and those at the minimum."""
+    rounds, R = {"quick": (400, 32), "default": (1000, 32), "full": (4000, 64)}[level]
+    cases = (
+        Case("cosine", 2, 2, 4, 1, rounds, dials(sigma=0.05, zeta=0.2), replicates=R),
+        quadratic(1, 1, 1, rounds, dim=2, replicates=R, sigma=0.2, zeta=0.0),
+        replace(FIRST_SAMPLE, I=1),
+        replace(NOISE_ALONE, b=16, I=1, rounds=256),
     )
     return tuple(stepped(case, part) for case in cases)
 
@@ -135,6 +167,11 @@ def hunted(point: Any, reading: str, part: str) -> Case:
     return stepped(quadratic(workers, samples, local, S, B=B, x1=x1, reading=reading, **own), part)
 
 
+def steps_of(case: Case, part: str) -> tuple[Premise, ...]:
+    """Return the premise that a run takes the steps of a part."""
+    return (Premise(f"the steps of part {part}", part_of(case) == part),)
+
+
 def premises(part: str) -> Callable[[Any], tuple[Premise, ...]]:
     """Return the premises: the part's steps and readings, T = S I, and its m."""
     steps = RSTAR_STEPS[part]
@@ -146,8 +183,9 @@ def premises(part: str) -> Callable[[Any], tuple[Premise, ...]]:
         )
         return (
             whole_rounds(s),
-            Premise(f"the steps of part {part}", part_of(case) == part),
-            Premise("a reading of the part", case.reading in steps.readings or s.I == 1),
+            *steps_of(case, part),
+            Premise("a reading of the part", case.reading in steps.readings),
+            Premise("I >= 2", s.I >= 2),
             Premise("noise is linear where the run is", angle(case) <= SMALL),
             Premise(f"I/m <= {steps.M}" if part == "a" else f"m = ceil(I/{steps.M})", fits),
         )
@@ -170,6 +208,22 @@ def of_a_run(name: str) -> Claim:
         readings=steps.readings,
         mutants=(SCALED,),
         hunted=partial(hunted, part=part),
+    )
+
+
+def of_one_step(name: str) -> Claim:
+    """Return a part of the theorem with one local step, under every reading."""
+    part = name.removeprefix("RS").removesuffix("-I1")
+    shared = {"b": "(a) to (c)"}.get(part, f"({part})")
+    return whole_run(
+        bound_of_one_step(part),
+        measured=exact_or_measured,
+        id=name,
+        label=SUM,
+        statement=f"Part {shared} with I = 1, where its Lambda is another.",
+        cases=partial(single_steps, part),
+        premises=lambda case: (Premise("I = 1", case.I == 1), *steps_of(case, part)),
+        readings=ALL_READINGS,
     )
 
 
@@ -196,5 +250,6 @@ def without_batch(name: str) -> Claim:
 
 CLAIMS = (
     *map(of_a_run, ("RSa", "RSb", "RSc", "RSd", "RSe")),
+    *map(of_one_step, ("RSb-I1", "RSd-I1", "RSe-I1")),
     *map(without_batch, ("RSa-m1", "RSb-m1", "RSc-m1")),
 )
