@@ -222,11 +222,11 @@ def promised(name: str, epsilon: float, start: Setting) -> Setting:
         If no T up to 1e44 does; constant steps leave a floor that no length of run goes below.
     """
     formula = BOUNDS[name]
-    floor = formula.value(start.at(T=LONGEST)) if formula.part is not None else 0.0
+    floor = formula.value(start.at(T=LONGEST * start.I)) if formula.part is not None else 0.0
     if floor > epsilon:
         raise UsageError(
-            f"{name} stays above {floor:.4g} with b = {start.b:g} and I = {start.I}, however long"
-            " the run, since its steps are constant: raise epsilon, b or I, or give nu instead."
+            f"{name} stays above {floor:.4g} with b = {start.b:g} and I = {start.I:.6g}, however"
+            " long the run, since its steps are constant: raise epsilon, b or I, or give nu."
         )
     meets = _condition(formula, lambda value: value <= epsilon)
     T = first_fixed(lambda T: meets(start.at(T=T)), *_phase(formula, start))

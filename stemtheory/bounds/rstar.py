@@ -96,7 +96,7 @@ def _formula(part: str) -> BoundFormula:
     return BoundFormula(
         f"stem-rstar-{part}",
         "stem",
-        f"Theorem R*, part ({part}): eta = {steps.h}/(LI), m = ceil(I/{steps.M}){readings}",
+        f"Theorem R*, part ({part}): eta = 1/({1 / steps.h}LI), m = ceil(I/{steps.M}){readings}",
         f"Theorem R*, part ({part})",
         lambda s: _terms(part, s),
         lambda s: _premises(part, s),

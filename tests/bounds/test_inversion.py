@@ -121,7 +121,7 @@ def floor(name: str, case: dict[str, Any]) -> float:
     """What constant steps leave, however long the run, where b and I do not grow with it."""
     if "rstar" not in name or "nu" in case:
         return 0.0
-    return BOUNDS[name].value(Setting(LONGEST, 6, **case, **CONSTANTS))
+    return BOUNDS[name].value(Setting(LONGEST * case["I"], 6, **case, **CONSTANTS))
 
 
 @pytest.mark.parametrize("name", BOUNDS)

@@ -237,3 +237,18 @@ def test_the_command_lets_the_bound_choose_m_and_takes_one_that_is_given() -> No
     found = bound_document("stem-rstar-b", epsilon=1e-5, K=1, nu=1)
     assert found["applies"]
     assert found["sync_batch"] == math.ceil(found["I"] / 8) > 1
+
+
+@pytest.mark.parametrize("part", PAGE)
+@pytest.mark.parametrize("I", [1, 2, 9])
+def test_a_huge_first_batch_leaves_what_the_last_variance_costs(part: str, I: int) -> None:
+    """beta = max(bI/B, aI), and bI/B alone in (A), whose potential has no variance in it."""
+    row, s = PAGE[part], Setting(90, 2, 3, I, **ONES, B=1e12, sync_batch=2 if I == 9 else 1)
+    a = row.c0 * row.h**2 / (6 * I**2)
+    beta = 3 * I / 1e12 if part == "a" and I > 1 else a * I
+    lam = row.lam_1 if I == 1 else row.lam
+    stated = 2 * beta / (lam * row.h**2) * I / 90
+    for B in (1e12, 1e15):
+        have = evaluate(f"stem-rstar-{part}", replace(s, B=B)).terms["initial_batch"]
+        still = part != "a" or I == 1
+        assert have == pytest.approx(stated if still else stated * 1e12 / B)

@@ -33,6 +33,8 @@ CHEAP: dict[str, tuple[str, ...]] = {
     "bound": ("bound", "stem-theorem"),
     "bound of FedAvg": ("bound", "fedavg-theorem"),
     "bound to epsilon": ("bound", "stem-repaired", "--epsilon", "1"),
+    "bound of Theorem R*": ("bound", "stem-rstar-b"),
+    "bound of Theorem R* to epsilon": ("bound", "stem-rstar-d", "--epsilon", "1"),
     "sweep": ("sweep", "tiny.toml", "--dry-run"),
     "figure": ("figure", "tradeoff_curve", "--quick"),
     "results": ("results", "none.sqlite"),

@@ -113,6 +113,18 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("schedule.eta is for the command run alone", "leave it out"),
     ),
     "schedule lacks": ((*RUN, "--schedule", "constant"), ("needs eta and a", "give a value")),
+    "schedule part": (
+        (*RUN, "--schedule", "rstar", "--set", "schedule.part=z"),
+        ("schedule option 'part' 'z' is unknown; known are a, b, c, d, e", "choose one"),
+    ),
+    "schedule part of FedAvg": (
+        ("run", "cosine", "fedavg", "--schedule", "rstar"),
+        ("'rstar' is STEM's alone", "give calibrated"),
+    ),
+    "floor of constant steps": (
+        ("bound", "stem-rstar-b", "--epsilon", "1e-9", "--b", "1", "--I", "2"),
+        ("stays above", "raise epsilon, b or I"),
+    ),
     "schedule": ((*RUN, "--schedule", "fast"), ("'fast' is unknown", "calibrated, constant")),
     "schedule not fedavg's": (
         ("run", "cosine", "fedavg", "--schedule", "practical"),

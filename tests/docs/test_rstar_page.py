@@ -121,5 +121,20 @@ def test_the_first_line_of_step_seven_has_six_per_cent_to_spare() -> None:
             assert left <= 0.94 * (0.5 - h / (2 * I) - q / lam)
 
 
+def test_a_larger_sync_batch_is_covered_from_two_on() -> None:
+    """tau (m' - 1)/(m - 1) for tau: the noise stays and the jump falls; not so from m = 1."""
+    for cells in list(rows("4", "| part |").values())[1:]:
+        tau = Fraction(cells[0])
+        for m in range(2, 12):
+            jumps = []
+            for more in range(m, m + 40):
+                own = tau * Fraction(more - 1, m - 1)
+                assert (more - 1) / own == (m - 1) / tau
+                jumps.append((1 + own) / more)
+            assert jumps == sorted(jumps, reverse=True)
+            assert jumps[0] <= 1
+    assert "for $I\\le M$ these parts are\nproved for $m=1$ alone" in TEXT
+
+
 def test_who_refereed_it_is_said() -> None:
     assert "refereed within this project only" in " ".join(TEXT.split())

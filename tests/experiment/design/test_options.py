@@ -230,6 +230,27 @@ def test_a_record_serves_every_T_only_where_steps_do_not_depend_on_it() -> None:
     assert last.costs["vectors"] == pytest.approx(sent, rel=1e-6)
 
 
+def test_a_sweep_over_the_parts_of_theorem_rstar() -> None:
+    """A part is a word; its sync batch comes with it, and the bounds promise with that one."""
+    text = (
+        '[algorithms.stem]\n[grids.g]\nI = 12\nepsilon = 0.3\nrecord = 6\nschedule = "rstar"\n'
+        'schedule_options.part = ["b", "c"]\n'
+    )
+    found = expand(text)
+    rows = [point.cell.settings() for point in found]
+    assert [row["schedule_options.part"] for row in rows] == ["b", "c"]
+    assert [row["sync_batch"] for row in rows] == [2, 1]
+    results = {point.cell.id: run_cell(point.cell) for point in found}
+    reached = targets(found, results)
+    assert [set(target.bounds) for target in reached] == [
+        {"stem-rstar-a", "stem-rstar-b", "stem-rstar-c"}
+    ] * 2
+    with pytest.raises(UsageError, match="part' 'z' is unknown"):
+        expand(text.replace('"c"', '"z"'))
+    given = expand(text.replace("record = 6", "sync_batch = 1"))
+    assert {point.cell.settings()["sync_batch"] for point in given} == {1}
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_sweep_of_systems_is_sound_at_every_size(mode: str) -> None:
     """One grid of 12 steps for everybody, and each row of Table 1 with its own law of b and I."""

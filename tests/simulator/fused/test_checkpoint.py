@@ -104,6 +104,26 @@ def test_the_control_variates_are_saved(
         np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
 
 
+def test_a_part_of_theorem_rstar_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the sync batch of the part, and never as a run of another part's steps."""
+    own: dict[str, Any] = {"schedule": "rstar", "I": 20}
+    path = tmp_path / "state.npz"
+    monkeypatch.setattr(engine, "MOST_STEPS", 13)
+    whole = run(None, **own)
+    with monkeypatch.context() as patch:
+        kill_after(patch, 3)
+        with pytest.raises(KilledError):
+            run(path, **own)
+    with pytest.raises(UsageError, match="another run"):
+        run(path, **own, schedule_options={"part": "e"})
+    again = run(path, **own)
+    assert again.run.algorithm.settled["sync_batch"] == 3
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+
+
 def test_a_lost_state_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: a checkpoint that forgets the state of the replicates."""
     monkeypatch.setattr(engine, "MOST_STEPS", 13)
