@@ -33,6 +33,8 @@ from stemtheory.claims.probing import Probe, probe
 from stemtheory.claims.probing import save as save_probe
 from stemtheory.claims.repaired.coefficients import PARTS
 from stemtheory.claims.repaired.elementary import ELEMENTARY_LONGEST, printed_longest
+from stemtheory.claims.rstar.coefficients import CURVE, CURVE_ONE, RSTAR_PARTS
+from stemtheory.claims.rstar.constants import kappas
 from stemtheory.claims.rules import versions_of
 from stemtheory.claims.sides import PlotPoint
 from stemtheory.claims.stating import averaged, sized, stated, whole_run

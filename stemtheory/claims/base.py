@@ -45,7 +45,7 @@ class Case:
     seed: int = 0
     replicates: int = 8
     schedule: str = "theorem"
-    options: tuple[tuple[str, float], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
     sync_batch: int = 1
     clock: float = 0.0
     algorithm_options: tuple[tuple[str, Any], ...] = ()
@@ -231,6 +231,9 @@ class Claim:
     ``line`` is the expression that ``formula`` is printed from, and both sides unless ``by_hand``
     says why they do not follow from it. ``excess`` is what is compared, in LaTeX, where terms of
     the line have cancelled; empty where it is the line itself. ``claims.stating`` fills these in.
+    ``hunted`` makes a case of a point of the unit box and a reading, where the hunt's own runs are
+    too short to say anything; ``sharp`` is the reading whose sharpest instance has a case file, of
+    a claim that holds.
     """
 
     id: str
@@ -254,6 +257,8 @@ class Claim:
     excess: str = ""
     pack: Pack | None = None
     algorithm: str = ""
+    hunted: Callable[[Any, str], Case] | None = None
+    sharp: str = ""
 
     @property
     def printed(self) -> Label:

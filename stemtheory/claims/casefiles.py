@@ -1,9 +1,9 @@
 """Case files: one instance of a claim with both its sides, written down to be run again.
 
-Every failure that the ledger expects has one in its pack's ``cases/``, named CLAIM-READING; the
-command ``verify --replay`` computes both sides anew. Lemmas speak of expectations, so the sides of
-a recorded run are averaged over its replicates before they are compared: a single lucky path proves
-nothing.
+Every failure that the ledger expects has one in its pack's ``cases/``, named CLAIM-READING, and so
+has the sharpest instance of a few claims that hold; the command ``verify --replay`` computes both
+sides anew. Lemmas speak of expectations, so the sides of a recorded run are averaged over its
+replicates before they are compared: a single lucky path proves nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from stemtheory.claims.judge import RELATIVE, instances
 from stemtheory.claims.ledger import Packs, of_pack, one
 from stemtheory.claims.means import averaging
 from stemtheory.claims.pack import Pack
+from stemtheory.claims.stating import AVERAGE
 from stemtheory.runtime import (
     UsageError,
     Verdict,
@@ -164,13 +165,27 @@ def counterexample(claim: Claim, reading: str) -> Found:
     return max(found, key=lambda instance: instance.ratio)
 
 
+def sharpest(claim: Claim, reading: str) -> Found:
+    """Return the instance of a claim's panel that comes closest to its bound."""
+    panel = (worst(claim, subject) for subject in subjects(claim, reading, "quick"))
+    return max((one for one in panel if one is not None), key=lambda instance: instance.ratio)
+
+
 def build(packs: Packs = ()) -> list[FilePath]:
-    """Write the case files of all expected failures of the packs; return their paths."""
+    """Write the case files of the packs: expected failures and sharpest instances; return them."""
     return [
-        write(counterexample(claim, reading), claim.id, pack.cases / f"{name}.json")
+        write(found, claim.id, pack.cases / f"{claim.id}-{reading}.json")
         for pack in chosen(packs)
-        for name, claim, reading in expected_failures(pack)
+        for claim, reading, found in _shown(pack)
     ]
+
+
+def _shown(pack: Pack) -> Iterator[tuple[Claim, str, Found]]:
+    for _, claim, reading in expected_failures(pack):
+        yield claim, reading, counterexample(claim, reading)
+    for claim in of_pack(pack):
+        if claim.sharp:
+            yield claim, claim.sharp, sharpest(claim, claim.sharp)
 
 
 def write(found: Found, claim: str, target: FilePath) -> FilePath:
@@ -246,7 +261,8 @@ def _subject(claim: Claim, stored: Mapping[str, Any]) -> Any:
     case = Case.from_json(stored["case"])
     real("clock", case.clock, minimum=0)
     refuse_the_endless(case.run)
-    refuse_the_huge(case.run, "array", case.T)
+    if claim.line is None or claim.line.steps[0].left != AVERAGE:  # of a whole run nothing is kept
+        refuse_the_huge(case.run, "array", case.T)
     return case
 
 

@@ -117,10 +117,10 @@ def hunt(
     claim, seed = one(name, packs), whole("seed", seed, 0)
     out = None if out is None else file_path("out", out)
     callback("progress", progress)
-    if claim.kind not in HUNTED:
+    if claim.kind not in HUNTED and claim.hunted is None:
         raise UsageError(
-            f"claim {name} is {claim.kind}, but only {' and '.join(HUNTED)} claims can be hunted:"
-            " use verify for it."
+            f"claim {name} is {claim.kind}, but only {' and '.join(HUNTED)} claims, and bounds that"
+            " say what their runs are, can be hunted: use verify for it."
         )
     chosen = choice("sync", claim.readings[0] if reading is None else reading, claim.readings)
     seconds = real("budget", budget, positive=True)
@@ -158,6 +158,12 @@ def _search(
     best: list[Found] = []
     template = subjects(claim, reading, "quick")[0]
     count, end = 0, time.monotonic() + budget
+    box = [(0, 1)] * len(BOX) if claim.hunted else BOX
+
+    def made(point: Any) -> Case:
+        if claim.hunted:
+            return claim.hunted(point, reading)
+        return like(template, decode(point, reading))
 
     def badness(point: Any) -> float:
         nonlocal count
@@ -165,7 +171,7 @@ def _search(
             raise _EnoughError
         count += 1
         try:
-            found = worst(claim, like(template, decode(point, reading)))
+            found = worst(claim, made(point))
         except UsageError:  # a corner of the box where the dials do not add up
             return 1e3
         if found is None:
@@ -183,7 +189,7 @@ def _search(
         while True:  # a converged population starts again elsewhere
             differential_evolution(
                 badness,
-                Bounds(*np.transpose(BOX).astype(float)),
+                Bounds(*np.transpose(box).astype(float)),
                 rng=np.random.default_rng([seed, count]),  # noqa: TID251 - found cases keep their bits
                 maxiter=60,
                 popsize=8,

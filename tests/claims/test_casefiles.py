@@ -18,13 +18,22 @@ from stemtheory.cli.app import main
 from stemtheory.experiment import run_sweep
 from stemtheory.runtime.errors import UsageError
 
+SHARP = [f"{claim.id}-{claim.sharp}" for claim in claims().values() if claim.sharp]
 EXPECTED = {
     name: (claim, reading) for pack in chosen() for name, claim, reading in expected_failures(pack)
 }
 
 
 def test_every_expected_failure_has_its_case_and_no_other() -> None:
-    assert set(shipped()) == set(EXPECTED)
+    assert SHARP == ["RSb-literal"]
+    assert set(shipped()) == {*EXPECTED, *SHARP}
+
+
+@pytest.mark.parametrize("name", SHARP)
+def test_the_sharpest_instances_are_replayed_and_hold(name: str) -> None:
+    found = replay(shipped()[name])
+    assert (found["claim"], found["violated"], found["reproduced"]) == (name[:3], False, True)
+    assert found["left"] / found["right"] > 0.86
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -193,3 +193,16 @@ def test_a_guide_shows_the_sweep_that_is_tested() -> None:
     assert shown.split("```", 1)[0] == (ROOT / "tests/helpers/example_sweep.toml").read_text(
         "utf-8"
     )
+
+
+def test_the_simulated_run_without_a_sync_batch_breaks_theorem_r_star() -> None:
+    """95 % intervals exclude 1 (literal: for (a) and (b)), and contain the exact moments.
+
+    (c) is broken by longer runs alone.
+    """
+    found = record("sync_batch")["readings"]
+    over = {reading: one["over_the_bound"] for reading, one in found.items()}
+    assert min(over["literal"]["a"]["low"], over["literal"]["b"]["low"]) > 1
+    assert over["average-first"]["b"]["low"] > 1
+    every = [one for parts in over.values() for one in parts.values()]
+    assert all(one["low"] < one["exact"] < one["high"] for one in every)

@@ -17,6 +17,7 @@ from stemtheory.certificates.lemmas import (
     contraction,
     descent,
     identities,
+    rstar,
     scalars,
     schedule,
 )
@@ -43,7 +44,7 @@ def lemmas() -> dict[str, tuple[Lemma, ...]]:
 @cache
 def facts() -> dict[str, Fact]:
     """Return the proofs of lines between numbers, by the claim's id."""
-    return {fact.claim: fact for fact in (*schedule.FACTS, *constants.FACTS)}
+    return {fact.claim: fact for fact in (*schedule.FACTS, *constants.FACTS, *rstar.FACTS)}
 
 
 def provable() -> dict[str, str]:

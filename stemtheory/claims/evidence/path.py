@@ -88,6 +88,17 @@ class Path(Directed):
         return found
 
     @cached_property
+    def v(self) -> Floats:
+        """v_t = (1/K) sum_k E||n^(k)(x_t^(k))||^2 of one sample, [T + 2, R]."""
+        return np.asarray(self.problem.noise_variance(self.p).mean(axis=-1))
+
+    @cached_property
+    def U(self) -> Floats:
+        """U_t = (1/K) sum_k E||n^(k)(fresh_{t+1}) - n^(k)(stale_{t+1})||^2, by t: [T + 2, R]."""
+        moved = self.problem.noise_change(self.fresh, self.stale, 1.0).mean(axis=-1)
+        return np.asarray(np.roll(moved, -1, axis=0))
+
+    @cached_property
     def bias(self) -> Floats:
         """E[ebar_{t+1} | F_t] - (1 - a_{t+1}) ebar_t, indexed by t, [T + 2, R, dim].
 

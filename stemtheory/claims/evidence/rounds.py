@@ -49,6 +49,7 @@ class RoundScene(Scene):
             "eta": eta,
             "q": np.sqrt(q2),
             "Y": np.sqrt(drift),
+            "spread": np.sqrt(mean(path.X)),
             "Z": _from_zero(np.sqrt(mean(path.X)[jump])),
             "D": _from_zero((eta * drift)[inside[:, 1:]].sum(axis=1)),
             "Q": _from_zero(q2[inside].sum(axis=1)),

@@ -236,6 +236,8 @@ class RunScene(Scene):
             return 8 * EPS * (size + NOISY * path.setting.sigma)
         if not node.at:
             return 0.0
+        if node.name == "U":  # squares of differences of noise that is as large as sigma
+            return 16 * EPS * (value + path.setting.sigma * np.sqrt(value))
         letter = letters.LETTERS[node.name]
         if node.name not in ("x", "xbar") and (states := self._states(letter)) is not None:
             return path.T * EPS * (np.abs(value) + self._reach(states, letter))

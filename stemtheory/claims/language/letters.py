@@ -199,6 +199,12 @@ V = constant("V", "V", (-4, 2))
 h_0, tau, p_0 = constants({"h_0": "h", "tau": r"\tau", "p_0": "p"}, "nonnegative")
 c_0, Lam = constants({"c_0": "c_0", "Lam": r"\Lambda"}, "from one")
 A_z = constant("A_z", r"A_\zeta", range="to one")
+# On the trade-off curve S rounds leave (C_L L gap + C_s sigma^2 + C_z zeta^2)/S.
+C_L, C_s, C_z = constants({"C_L": "C_L", "C_s": r"C_\sigma", "C_z": r"C_\zeta"}, "nonnegative")
+# Means over workers of one sample's noise: its variance at the points x_t^(k) in use, and that of
+# its change between the two points of d_{t+1}. Spread is the root of the mean of apart(t).
+v, U = letter("v", "v", SQUARE), letter("U", "U", SQUARE)
+spread = letter("spread", r"\sqrt{X}", POINT)
 
 # What is built of letters: E[.], <u, v>, and (1 + beta) u + (1 + 1/beta) v; one side at the step
 # whose estimate spans an averaging and another elsewhere; sums, means and maxima over workers k

@@ -18,7 +18,7 @@ from stemtheory.claims.panel import path_cases
 # --- one step -------------------------------------------------------------------------------------
 
 
-def potential(lam: int, at: Any) -> Expr:
+def potential(lam: int | Expr, at: Any) -> Expr:
     """Psi_t = f(xbar_t) + (bK/(lam L^2)) ||ebar_t||^2/eta_{t-1}; at lam = 64 it is Phi_t."""
     return f(xbar[at]) + b * K / (lam * L**2) * norm2(ebar[at]) / eta[at - 1]
 

@@ -60,6 +60,23 @@ RSTAR_PARTS: Mapping[str, Mapping[str, Fraction]] = {
     "e": _part("e", "0.035", "0.0743", "0.1985 0.443 0.1092"),
 }
 
+# What the corollary states: C = C_L L gap + C_s sigma^2 + C_z zeta^2.
+CURVE: Mapping[str, Mapping[str, Fraction]] = {
+    name: dict(zip(("C_L", "C_s", "C_z"), map(Fraction, stated.split()), strict=True))
+    for name, stated in {
+        "a": "8 2.35 0.34",
+        "b": "8 1.99 0.22",
+        "c": "8 2.11 0.59",
+        "d": "6 1.91 0.48",
+        "e": "10 1.87 0.60",
+    }.items()
+}
+# C_s at I = 1, where C_z is 0.
+CURVE_ONE: Mapping[str, Fraction] = {
+    name: Fraction(stated)
+    for name, stated in zip("abcde", ["1.88", "1.88", "1.88", "1.67", "1.82"], strict=True)
+}
+
 
 @dataclass(frozen=True)
 class Young:

@@ -22,19 +22,26 @@ from stemtheory.claims.language import Line, excess
 from stemtheory.claims.stating.sides import claim_of, together
 
 
-def per_round(line: Line, *, each: Each, **more: Any) -> Claim:
-    """Return the claim that a line between moments is, asked ``each`` step or round of a run."""
-    compare = partial(on_rounds, line=line, each=each)
+def per_round(
+    line: Line, *, each: Each, opened: type[RoundScene] = RoundScene, **more: Any
+) -> Claim:
+    """Return the claim that a line between moments is, asked ``each`` step or round of a run.
+
+    ``opened`` gives the letters of a run's rounds.
+    """
+    compare = partial(on_rounds, line=line, each=each, opened=opened)
     return claim_of(line, compare, **{"kind": "expectation", **more})
 
 
-def on_rounds(case: Case, line: Line, each: Each) -> Comparison:
+def on_rounds(
+    case: Case, line: Line, each: Each, opened: type[RoundScene] = RoundScene
+) -> Comparison:
     """Return both sides of a line between moments of the rounds of a recorded run."""
     path = record(case)
     steps = [excess(step) for step in line.steps]
 
     def sides(mean: Mean) -> Comparison:
-        scene = RoundScene(path, mean)
+        scene = opened(path, mean)
         return together(scene.evaluation, steps, scene.times(each), np.array(["all"]))
 
     found, R = sides(over_all), case.replicates
