@@ -3,4 +3,5 @@
 from stemtheory.tightening.meaning import checked, latex, told
 from stemtheory.tightening.program import READINGS, Range, evaluated, proposed
 from stemtheory.tightening.rounding import LARGEST_RATIO, Theorem, tightened
+from stemtheory.tightening.slack import waterfall
 from stemtheory.tightening.steps import Found, best_steps
