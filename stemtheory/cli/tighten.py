@@ -137,9 +137,9 @@ def _sizes(K: str | None, I: str | None, b: str | None) -> dict[str, int]:
 def _proof(
     reading: str | None, ratio: str | None, h: str | None, sizes: dict[str, int], wanted: Weights
 ) -> tuple[dict[str, Any], bytes]:
-    from stemtheory.tightening import Range, tightened, told
+    from stemtheory.tightening import Covered, tightened, told
 
-    within = Range(
+    within = Covered(
         whole("ratio", ratio or 8),
         reading_of(reading or CERTIFIED[0]),
         fixed={} if h is None else {"h_0": fraction("h", h)},

@@ -23,7 +23,7 @@ from stemtheory.claims.rstar.coefficients import RSTAR_PARTS
 from stemtheory.moments import moments
 from stemtheory.oracles import load_problem
 from stemtheory.schedules import theorem_c_b, theorem_eta
-from stemtheory.tightening.program import Range, evaluated
+from stemtheory.tightening.program import Covered, evaluated
 from stemtheory.tightening.rounding import tightened
 from stemtheory.tightening.steps import LONGEST, best_steps
 
@@ -31,7 +31,7 @@ CURVATURES = np.geomspace(3e-3, 1.0, 25)
 PRINTED_C = 128  # c <= 128 L^2/(bK)
 
 
-class Row(NamedTuple):
+class Fall(NamedTuple):
     """A bound on the way: what was changed, the claim that names it, S times its value."""
 
     step: str
@@ -64,23 +64,23 @@ def waterfall(
     rows = [*_printed(weights, K, I, b)]
     held = {"h_0": printed.eta * I, "c_0": printed.a / printed.eta**2 * b * K}
     told("Theorem R*'s constants at the printed steps")
-    proofs = [tightened(Range(max(I, 1), reading, 2, fixed), weights) for fixed in (held, {})]
+    proofs = [tightened(Covered(max(I, 1), reading, 2, fixed), weights) for fixed in (held, {})]
     names = (("Young's constants and weights", "R*"), ("step sizes", "R*"))
-    rows += [Row(*name, proof.C(weights)) for name, proof in zip(names, proofs, strict=True)]
+    rows += [Fall(*name, proof.C(weights)) for name, proof in zip(names, proofs, strict=True)]
     s = proofs[-1].statement
     steps = Steps(s["h"] / I, s["c_0"] * s["h"] ** 2 / (b * K * I * I))
-    beside = [Row("Theorem R with its constants set free", "R* (a)", _by_hand(weights))]
+    beside = [Fall("Theorem R with its constants set free", "R* (a)", _by_hand(weights))]
     if I <= LONGEST and all(importlib.util.find_spec(n) for n in ("cvxpy", "clarabel")):
         found = best_steps(printed, weights, told).certified.certificate["statement"]
-        rows.append(Row("multipliers of a round", "certificate", _certified(found, weights)))
+        rows.append(Fall("multipliers of a round", "certificate", _certified(found, weights)))
         held_at = find(printed, weights).certificate["statement"]
-        beside.append(Row("printed steps", "certificate", _certified(held_at, weights)))
+        beside.append(Fall("printed steps", "certificate", _certified(held_at, weights)))
         steps = Steps(Fraction(found["eta"]), Fraction(found["a"]))
     told("the worst run")
     last = worst_run(steps, reading, weights, K=K, I=I, b=b)
-    rows.append(Row("what no proof of this form can gain", "exact moments", last))
+    rows.append(Fall("what no proof of this form can gain", "exact moments", last))
     at_printed = worst_run(Steps(printed.eta, printed.a), reading, weights, K=K, I=I, b=b)
-    beside.append(Row("worst run at the printed steps", "exact moments", at_printed))
+    beside.append(Fall("worst run at the printed steps", "exact moments", at_printed))
     return {
         "reading": reading,
         "at": {"K": K, "I": I, "b": b, "S": (I * b * K) ** 2},
@@ -101,14 +101,14 @@ def _certified(statement: Mapping[str, Any], weights: Weights) -> float:
 def _by_hand(weights: Weights) -> float:
     """Return C of part (a) of Theorem R*, at ratio 8 and its own steps."""
     part = {"tau": 1.0, "Lam_1": 1.0} | {n: float(v) for n, v in RSTAR_PARTS["a"].items()}
-    return float(evaluated(Range(8), weights, part)[0])
+    return float(evaluated(Covered(8), weights, part)[0])
 
 
-def _printed(weights: Weights, K: int, I: int, b: int) -> Iterator[Row]:
+def _printed(weights: Weights, K: int, I: int, b: int) -> Iterator[Fall]:
     """Yield the printed theorem with its last estimates taken back, and Theorem R (a)."""
     S = (I * b * K) ** 2
     at = Setting(S * I, K, b, I, L=1.0, gap=weights.D, sigma=weights.S**0.5, zeta=weights.Z**0.5)
-    yield Row("printed theorem", "M7", S * evaluate("stem-theorem", at).value)
+    yield Fall("printed theorem", "M7", S * evaluate("stem-theorem", at).value)
     T, draws = S * I, b * K
     outer = 16 * I / T + (draws * T) ** (-2 / 3)  # M7e: at least 1/(eta_T T)
     log = draws**2 * math.log1p(T)  # M7c: at least the sum of eta_t^3
@@ -121,12 +121,12 @@ def _printed(weights: Weights, K: int, I: int, b: int) -> Iterator[Row]:
         first = b * weights.S / (64 * at.initial_batch * eta_0)
         return 2 * outer * S * (weights.D + first + noise)
 
-    yield Row("rounding of coefficients", "M7d", value(outer, 1.0, PRINTED_C / draws, log))
-    yield Row("c", "M7g", value(outer, 1.0, c, log))
-    yield Row("eta_T", "M7e", value(1 / (eta_T * T), 1.0, c, log))
-    yield Row("logarithm", "M7c", S * evaluate("stem-intermediate", at).value)
+    yield Fall("rounding of coefficients", "M7d", value(outer, 1.0, PRINTED_C / draws, log))
+    yield Fall("c", "M7g", value(outer, 1.0, c, log))
+    yield Fall("eta_T", "M7e", value(1 / (eta_T * T), 1.0, c, log))
+    yield Fall("logarithm", "M7c", S * evaluate("stem-intermediate", at).value)
     if I >= 2:
-        yield Row("the potential's weight", "Ra", S * evaluate("stem-repaired", at).value)
+        yield Fall("the potential's weight", "Ra", S * evaluate("stem-repaired", at).value)
 
 
 def worst_run(steps: Steps, reading: str, weights: Weights, *, K: int, I: int, b: int) -> float:
