@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stemtheory.certificates import Weights
 
 MODES = ("proof", "certificate")
-LARGEST = 10**9
+LARGEST = {"K": 10**5, "I": 10**3, "b": 10**5}  # S I stays a number of steps
 _READING = "literal, whose theorem holds for both, or average-first alone"
 Reading = Annotated[
     str | None, o.option(None, "--reading --sync NAME", _READING, "literal", one_of(*CERTIFIED))
@@ -36,6 +36,8 @@ Mode = Annotated[str, o.option(None, "--mode NAME", _MODE, True, one_of(*MODES))
 _AT = "mode proof only compares there"
 LocalSteps = Annotated[str | None, o.option(None, "--I --local-steps INT", f"{_AT}", "4")]
 Batch = Annotated[str | None, o.option(None, "--b --batch INT", f"samples; {_AT}", "1")]
+WhichSteps = Annotated[str | None, o.option(None, "--I --local-steps INT", "of a round", "4")]
+WhichBatch = Annotated[str | None, o.option(None, "--b --batch INT", "samples per draw", "1")]
 _H = "hold h = eta L I at this, such as 1/16; by default it is chosen"
 H = Annotated[str | None, o.option(None, "--h NUM", _H)]
 _CHECK = "check a file, and do nothing else; what else is given is what it must state"
@@ -45,8 +47,9 @@ OutFile = Annotated[Path | None, o.option(None, "--out FILE", _OUT)]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the commands to the program."""
     app.command(epilog=example("tighten"))(tighten)
+    app.command(epilog=example("slack"))(slack)
 
 
 def tighten(
@@ -71,17 +74,7 @@ def tighten(
             "--check only reads a file: leave it out",
         )
         return _check(check, reading, ratio, h, json)
-    wanted = weights_of(weights)
-    if max(wanted) > 1000 * min(wanted):
-        raise UsageError(
-            f"weights is {weights}, but the largest may be 1000 times the smallest: give less"
-            " different ones."
-        )
-    usual = {"K": USUAL.K, "I": 4, "b": 1}
-    sizes = {n: whole(n, v or usual[n]) for n, v in (("K", K), ("I", I), ("b", b))}
-    for name, size in sizes.items():
-        if not 1 <= size <= LARGEST:
-            raise UsageError(f"{name} is {size:.10g}, but it must be from 1 to 1e9: give less.")
+    wanted, sizes = _wanted(weights), _sizes(K, I, b)
     if choice("mode", mode, MODES) == "certificate":
         useful = ("reading", "weights", "mode", "K", "I", "b", "out", "json")
         o.refuse_beside(context, useful, "mode certificate chooses the steps itself: leave it out")
@@ -93,12 +86,60 @@ def tighten(
     return 0
 
 
+def slack(
+    reading: Reading = None,
+    weights: WeightsGiven = None,
+    K: o.K = None,
+    I: WhichSteps = None,
+    b: WhichBatch = None,
+    json: o.Json = False,
+) -> int:
+    """Where the theorem's constants go: from the printed one to the worst run found, by step."""
+    from stemtheory.tightening import waterfall
+
+    name, wanted, sizes = reading_of(reading or CERTIFIED[0]), _wanted(weights), _sizes(K, I, b)
+    with waiting() as told:
+        document = waterfall(name, wanted, **sizes, told=told)
+
+    def show_it() -> None:
+        console.line(f"{name}: S times the bound, S = (I b K)^2 = {document['at']['S']}, by step")
+        rows = [[r["step"], r["claim"], r["value"], r["factor"]] for r in document["rows"]]
+        console.table(("taken back, or changed", "claim", "S x bound", "factor"), rows)
+        beside = [[r["step"], r["claim"], r["value"]] for r in document["beside"]]
+        console.table(("beside", "by", "S x bound"), beside)
+
+    console.emit(document, json, show_it)
+    return 0
+
+
+def _wanted(weights: str | None) -> Weights:
+    wanted = weights_of(weights)
+    if max(wanted) > 1000 * min(wanted):
+        raise UsageError(
+            f"weights is {weights}, but the largest may be 1000 times the smallest: give less"
+            " different ones."
+        )
+    return wanted
+
+
+def _sizes(K: str | None, I: str | None, b: str | None) -> dict[str, int]:
+    usual = {"K": USUAL.K, "I": 4, "b": 1}
+    given = {"K": K, "I": I, "b": b}
+    sizes = {n: usual[n] if v is None else whole(n, v) for n, v in given.items()}
+    for name, size in sizes.items():
+        if not 1 <= size <= LARGEST[name]:
+            raise UsageError(
+                f"{name} is {size:.10g}, but it must be from 1 to {LARGEST[name]}: give less."
+            )
+    return sizes
+
+
 def _proof(
     reading: str | None, ratio: str | None, h: str | None, sizes: dict[str, int], wanted: Weights
 ) -> tuple[dict[str, Any], bytes]:
-    from stemtheory.tightening import Range, tightened, told
+    from stemtheory.tightening import Covered, tightened, told
 
-    within = Range(
+    within = Covered(
         whole("ratio", ratio or 8),
         reading_of(reading or CERTIFIED[0]),
         fixed={} if h is None else {"h_0": fraction("h", h)},

@@ -1,6 +1,7 @@
 """Better theorems by machine: the free constants of a proof chosen anew, and checked exactly."""
 
 from stemtheory.tightening.meaning import checked, latex, told
-from stemtheory.tightening.program import READINGS, Range, evaluated, proposed
-from stemtheory.tightening.rounding import LARGEST_RATIO, Theorem, tightened
-from stemtheory.tightening.steps import Found, best_steps
+from stemtheory.tightening.program import READINGS, Covered, evaluated, proposed
+from stemtheory.tightening.rounding import LARGEST_RATIO, Tightened, tightened
+from stemtheory.tightening.slack import waterfall
+from stemtheory.tightening.steps import BestSteps, best_steps

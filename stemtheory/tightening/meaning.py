@@ -9,7 +9,7 @@ from stemtheory.bounds import Setting, evaluate
 from stemtheory.certificates import Weights
 from stemtheory.runtime import Verdict
 from stemtheory.tightening import checker
-from stemtheory.tightening.rounding import Theorem
+from stemtheory.tightening.rounding import Tightened
 
 BESIDE = {"printed theorem": "stem-theorem", "Theorem R, log-free": "stem-log-free"}
 ASSUMED = (
@@ -18,7 +18,7 @@ ASSUMED = (
 )
 
 
-def told(theorem: Theorem, weights: Weights, *, K: int, I: int, b: int) -> dict[str, Any]:
+def told(theorem: Tightened, weights: Weights, *, K: int, I: int, b: int) -> dict[str, Any]:
     """Return the document of a theorem, with its factors over other bounds at one K, I and b."""
     s, C = theorem.statement, theorem.C(weights)
     m = -(-I // s["ratio"])
@@ -83,8 +83,8 @@ def decimal(value: Fraction) -> str:
     return text if Fraction(text) == value and "e" not in text else str(value)
 
 
-def checked(data: bytes, **wanted: object) -> Theorem:
+def checked(data: bytes, **wanted: object) -> Tightened:
     """Return the theorem that a file proves; ValueError if the checker refuses it."""
     document = checker.parse(data)
     checker.check(document, **wanted)
-    return Theorem(document, float("nan"))
+    return Tightened(document, float("nan"))

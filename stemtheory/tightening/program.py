@@ -58,7 +58,7 @@ LINES = (
 WITH_ONE = LINES & ONE_LOCAL_STEP
 
 
-class Range(NamedTuple):
+class Covered(NamedTuple):
     """What a theorem is for: the largest I/m, the reading, the least I, constants not free."""
 
     ratio: float
@@ -97,7 +97,7 @@ class _Numbers(Scene):
 
 
 def evaluated(
-    within: Range, weights: Weights, constants: Mapping[str, Floats | float]
+    within: Covered, weights: Weights, constants: Mapping[str, Floats | float]
 ) -> tuple[Floats, Floats]:
     """Return C, and by how much every line is met: right/left - 1, left being positive."""
     fixed = {name: float(value) for name, value in within.fixed.items()}
@@ -110,7 +110,7 @@ def evaluated(
 
 
 def proposed(
-    within: Range,
+    within: Covered,
     weights: Weights,
     margin: float = 0.0,
     *,
@@ -135,7 +135,7 @@ def proposed(
     return found
 
 
-def _stages(within: Range, weights: Weights) -> int:
+def _stages(within: Covered, weights: Weights) -> int:
     """Return in how many steps a search walks: none changes anything by more than ``LEAP``."""
     begin = RSTAR_PARTS["b"]
     changes = [within.ratio / begin["M"], max(weights) / min(weights)]
@@ -143,7 +143,7 @@ def _stages(within: Range, weights: Weights) -> int:
     return 1 + math.floor(max(abs(math.log(change)) for change in changes) / math.log(LEAP))
 
 
-def _between(within: Range, weights: Weights, share: float) -> tuple[Range, Weights]:
+def _between(within: Covered, weights: Weights, share: float) -> tuple[Covered, Weights]:
     """Return what stands at a share of the way, in logarithms; at 1 all is exactly as asked."""
     if share == 1:
         return within, weights
@@ -158,7 +158,7 @@ def _between(within: Range, weights: Weights, share: float) -> tuple[Range, Weig
 
 
 def _searched(
-    within: Range,
+    within: Covered,
     weights: Weights,
     margin: float,
     longest: bool,

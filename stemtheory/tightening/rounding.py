@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from stemtheory.certificates import Weights
 from stemtheory.runtime import UsageError
 from stemtheory.tightening import checker
-from stemtheory.tightening.program import Proposal, Range, proposed
+from stemtheory.tightening.program import Covered, Proposal, proposed
 
 LARGEST_RATIO = 10**6
 DIGITS = range(2, 9)  # of h and c_0; other constants have two more
@@ -26,7 +26,7 @@ WORSE = 2e-3  # the share of C that short decimals may cost
 NAMES = {"p_0": "p", "A_s": "A_sigma", "A_z": "A_zeta"}  # as the file calls them, if otherwise
 
 
-class Theorem(NamedTuple):
+class Tightened(NamedTuple):
     """A file that the checker has accepted, and the C of the floats that it was rounded from."""
 
     document: dict[str, Any]
@@ -53,7 +53,7 @@ class Theorem(NamedTuple):
         return (json.dumps(self.document, indent=1) + "\n").encode()
 
 
-def tightened(within: Range, weights: Weights) -> Theorem:
+def tightened(within: Covered, weights: Weights) -> Tightened:
     """Return the best theorem for the weights, in decimals as short as 0.2 % of C allow.
 
     Raises
@@ -86,13 +86,13 @@ def tightened(within: Range, weights: Weights) -> Theorem:
     raise UsageError(_nothing(within, _longest(within, weights)))
 
 
-def _longest(within: Range, weights: Weights) -> Proposal:
+def _longest(within: Covered, weights: Weights) -> Proposal:
     """Return the constants of the largest h, whatever C."""
     fixed = {name: value for name, value in within.fixed.items() if name != "h_0"}
     return proposed(within._replace(fixed=fixed), weights, longest=True)
 
 
-def _nothing(within: Range, longest: Proposal) -> str:
+def _nothing(within: Covered, longest: Proposal) -> str:
     """Return why nothing is proved, with the longest step at which something is."""
     fixed = (f"{name[0]} = {value}" for name, value in within.fixed.items())  # h, or c
     asked = ", ".join(fixed) or "these weights"
@@ -117,8 +117,8 @@ def _short(
 
 
 def _rounded(
-    within: Range, found: Mapping[str, float | Fraction], digits: int, least: float
-) -> Theorem | None:
+    within: Covered, found: Mapping[str, float | Fraction], digits: int, least: float
+) -> Tightened | None:
     """Return a theorem whose constants have so many digits, if there is one."""
     n = {name: near(v, digits) if isinstance(v, float) else v for name, v in found.items()}
     document = _document(within, n | {"tau": min(n["tau"], Fraction(1))}, digits)
@@ -126,10 +126,10 @@ def _rounded(
         checker.check(document)
     except ValueError:
         return None
-    return Theorem(document, least)
+    return Tightened(document, least)
 
 
-def _document(within: Range, n: dict[str, Fraction], digits: int) -> dict[str, Any]:
+def _document(within: Covered, n: dict[str, Fraction], digits: int) -> dict[str, Any]:
     """Return the file of these constants, those with a safe side moved to it."""
     h, c_0, alpha = n["h_0"], n["c_0"], n["c_0"] * n["h_0"] ** 2
     n["Lam"] = below(2 * (2 - alpha / 4) * c_0 / (1 + n["p_0"]), digits)

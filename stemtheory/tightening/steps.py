@@ -31,7 +31,7 @@ FAILED = 1e12  # in place of C, where a point has no certificate
 MOST = 1e4  # times the weights: above it a value is the solver's failure
 
 
-class Found(NamedTuple):
+class BestSteps(NamedTuple):
     """The certificate at the best steps, these steps, and how many were tried."""
 
     certified: Certified
@@ -41,7 +41,9 @@ class Found(NamedTuple):
 
 
 @one_blas_thread()
-def best_steps(s: Statement, weights: Weights, told: Callable[[str], None] | None = None) -> Found:
+def best_steps(
+    s: Statement, weights: Weights, told: Callable[[str], None] | None = None
+) -> BestSteps:
     """Return a certificate at the steps of least C for the statement's reading, I, K, b and m.
 
     Raises
@@ -77,7 +79,7 @@ def best_steps(s: Statement, weights: Weights, told: Callable[[str], None] | Non
     for steps, value in sorted(tried.items(), key=lambda item: item[1]):
         if value < FAILED:
             try:
-                return Found(find(_at(s, steps), weights, told), *steps, len(tried))
+                return BestSteps(find(_at(s, steps), weights, told), *steps, len(tried))
             except UsageError:  # at its edge a point may be solved and leave nothing to round
                 continue
     raise UsageError("no certificate was accepted at any of the steps that were tried.")

@@ -62,6 +62,7 @@ DEAR: dict[str, tuple[str, ...]] = {
     "probe": ("probe", "M1"),
     "certify": ("certify", "stem", "--I", "2", "--K", "2"),
     "tighten": ("tighten",),
+    "slack": ("slack", "--I", "9", "--K", "1"),
 }
 BASES = CHEAP | DEAR
 # of a kind that is no number: names, files, switches

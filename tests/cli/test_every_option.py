@@ -42,6 +42,7 @@ SWEEP = ("sweep", "tiny.toml", "--store", "s.sqlite")
 RESULTS = ("results", "s.sqlite")
 CERTIFY = ("certify", "stem", "--I", "2", "--K", "2")
 TIGHTEN = ("tighten",)
+SLACK = ("slack", "--I", "9", "--K", "1")
 TINY = """
 [settings]
 problem = "cosine"
@@ -212,6 +213,13 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--b": (TIGHTEN, ("--b", "2")),
         "--h": (TIGHTEN, ("--h", "1/5")),
         "--out": (TIGHTEN, ("--out", "x.json")),
+    },
+    "slack": {
+        "--reading": (("slack", "--I", "9", "--K", "2"), ("--reading", "average-first")),
+        "--weights": (SLACK, ("--weights", "1,2,1")),
+        "--K": (SLACK, ("--K", "2")),
+        "--I": (SLACK, ("--I", "10")),
+        "--b": (SLACK, ("--b", "2")),
     },
     "advise": {
         "--epsilon": (ADVISE, ("--epsilon", "0.4")),

@@ -18,7 +18,7 @@ import pytest
 from stemtheory.bounds import RSTAR
 from stemtheory.certificates import Weights
 from stemtheory.claims.rstar.coefficients import RSTAR_PARTS
-from stemtheory.tightening import Range, evaluated, tightened
+from stemtheory.tightening import Covered, evaluated, tightened
 from stemtheory.tightening import checker as checker_module
 from stemtheory.tightening.checker import above_exp, check, parse, read, sides
 
@@ -53,7 +53,7 @@ def of_part(name: str) -> Document:
 
 @pytest.fixture(scope="module")
 def found() -> Document:
-    return tightened(Range(8), Weights()).document
+    return tightened(Covered(8), Weights()).document
 
 
 @pytest.mark.parametrize("part", "bcde")
@@ -73,7 +73,7 @@ def test_the_checker_and_the_claims_lines_have_the_same_sides(part: str) -> None
     letters = {letter: float(n[name]) for letter, name in IN_FILE.items()}
     letters |= {name: float(n[name]) for name in ("p_A", "p_C", "p_D", "tau", "Lam", "Lam_1")}
     letters |= {"h_0": float(s["h"]), "c_0": float(s["c_0"])}
-    C, slack = evaluated(Range(s["ratio"], s["reading"]), Weights(1, 2, 3), letters)
+    C, slack = evaluated(Covered(s["ratio"], s["reading"]), Weights(1, 2, 3), letters)
     assert math.isclose(C, s["c_D"] + 2 * s["c_S"] + 3 * s["c_Z"], rel_tol=1e-12)
     names = [name for name in told if name not in ("c_D", "c_S", "c_Z")]
     assert len(names) == len(slack)

@@ -1,0 +1,154 @@
+"""Where a theorem's constants go: from the printed theorem to the worst run found, step by step.
+
+All at one (K, I, b), at S = (I b K)^2 rounds, where all steps are constant, and at L = 1 with gap,
+sigma^2 and zeta^2 as weighted: S times the bound, with one estimate of the proof after the other
+taken back, from its last line to its first; then other constants, other steps, and what is left.
+
+Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stemtheory.bounds import Setting, evaluate
+from stemtheory.certificates import Weights, constants, find, stated
+from stemtheory.claims.rstar.coefficients import RSTAR_PARTS
+from stemtheory.moments import moments
+from stemtheory.oracles import load_problem
+from stemtheory.schedules import theorem_c_b, theorem_eta
+from stemtheory.tightening.program import Covered, evaluated
+from stemtheory.tightening.rounding import tightened
+from stemtheory.tightening.steps import LONGEST, best_steps
+
+CURVATURES = np.geomspace(3e-3, 1.0, 25)
+PRINTED_C = 128  # c <= 128 L^2/(bK)
+
+
+class Fall(NamedTuple):
+    """A bound on the way: what was changed, the claim that names it, S times its value."""
+
+    step: str
+    claim: str
+    value: float
+
+
+class Steps(NamedTuple):
+    """Constant steps at L = 1."""
+
+    eta: Fraction
+    a: Fraction
+
+
+def waterfall(
+    reading: str,
+    weights: Weights,
+    *,
+    K: int,
+    I: int,
+    b: int,
+    told: Callable[[str], None] = lambda _text: None,
+) -> dict[str, Any]:
+    """Return the document: ``rows`` from the printed theorem down, ``beside`` what is no step.
+
+    Certificates are searched where I is at most 8 and a solver is installed; without them the last
+    step before the worst run is Theorem R*'s.
+    """
+    printed = stated("stem", reading, I=I, K=K, b=b)
+    rows = [*_printed(weights, K, I, b)]
+    held = {"h_0": printed.eta * I, "c_0": printed.a / printed.eta**2 * b * K}
+    told("Theorem R*'s constants at the printed steps")
+    proofs = [tightened(Covered(max(I, 1), reading, 2, fixed), weights) for fixed in (held, {})]
+    names = (("Young's constants and weights", "R*"), ("step sizes", "R*"))
+    rows += [Fall(*name, proof.C(weights)) for name, proof in zip(names, proofs, strict=True)]
+    s = proofs[-1].statement
+    steps = Steps(s["h"] / I, s["c_0"] * s["h"] ** 2 / (b * K * I * I))
+    beside = [Fall("Theorem R with its constants set free", "R* (a)", _by_hand(weights))]
+    if I <= LONGEST and all(importlib.util.find_spec(n) for n in ("cvxpy", "clarabel")):
+        found = best_steps(printed, weights, told).certified.certificate["statement"]
+        rows.append(Fall("multipliers of a round", "certificate", _certified(found, weights)))
+        held_at = find(printed, weights).certificate["statement"]
+        beside.append(Fall("printed steps", "certificate", _certified(held_at, weights)))
+        steps = Steps(Fraction(found["eta"]), Fraction(found["a"]))
+    told("the worst run")
+    last = worst_run(steps, reading, weights, K=K, I=I, b=b)
+    rows.append(Fall("what no proof of this form can gain", "exact moments", last))
+    at_printed = worst_run(Steps(printed.eta, printed.a), reading, weights, K=K, I=I, b=b)
+    beside.append(Fall("worst run at the printed steps", "exact moments", at_printed))
+    return {
+        "reading": reading,
+        "at": {"K": K, "I": I, "b": b, "S": (I * b * K) ** 2},
+        "weights": list(weights),
+        "rows": [
+            {**row._asdict(), "factor": before.value / row.value if before else None}
+            for before, row in zip([None, *rows], rows, strict=False)
+        ],
+        "beside": [row._asdict() for row in beside],
+        "steps": {"eta": str(steps.eta), "a": str(steps.a)},
+    }
+
+
+def _certified(statement: Mapping[str, Any], weights: Weights) -> float:
+    return sum(w * float(c) for w, c in zip(weights, constants(statement).values(), strict=True))
+
+
+def _by_hand(weights: Weights) -> float:
+    """Return C of part (a) of Theorem R*, at ratio 8 and its own steps."""
+    part = {"tau": 1.0, "Lam_1": 1.0} | {n: float(v) for n, v in RSTAR_PARTS["a"].items()}
+    return float(evaluated(Covered(8), weights, part)[0])
+
+
+def _printed(weights: Weights, K: int, I: int, b: int) -> Iterator[Fall]:
+    """Yield the printed theorem with its last estimates taken back, and Theorem R (a)."""
+    S = (I * b * K) ** 2
+    at = Setting(S * I, K, b, I, L=1.0, gap=weights.D, sigma=weights.S**0.5, zeta=weights.Z**0.5)
+    yield Fall("printed theorem", "M7", S * evaluate("stem-theorem", at).value)
+    T, draws = S * I, b * K
+    outer = 16 * I / T + (draws * T) ** (-2 / 3)  # M7e: at least 1/(eta_T T)
+    log = draws**2 * math.log1p(T)  # M7c: at least the sum of eta_t^3
+    c = theorem_c_b(K, b, I) / draws
+    eta_T = float(theorem_eta(float(T), 1.0, K, b, I))
+    eta_0 = float(theorem_eta(0.0, 1.0, K, b, I))
+
+    def value(outer: float, share: float, c: float, cubes: float) -> float:
+        noise = share * (3 * weights.S / 64 + (I - 1) / I * weights.Z / 32) * c**2 * cubes
+        first = b * weights.S / (64 * at.initial_batch * eta_0)
+        return 2 * outer * S * (weights.D + first + noise)
+
+    yield Fall("rounding of coefficients", "M7d", value(outer, 1.0, PRINTED_C / draws, log))
+    yield Fall("c", "M7g", value(outer, 1.0, c, log))
+    yield Fall("eta_T", "M7e", value(1 / (eta_T * T), 1.0, c, log))
+    yield Fall("logarithm", "M7c", S * evaluate("stem-intermediate", at).value)
+    if I >= 2:
+        yield Fall("the potential's weight", "Ra", S * evaluate("stem-repaired", at).value)
+
+
+def worst_run(steps: Steps, reading: str, weights: Weights, *, K: int, I: int, b: int) -> float:
+    """Return S times STEM's mean squared gradient on the worst quadratics found, exactly.
+
+    One axis has the whole gap, another all the noise, started at its minimum: a legal problem,
+    whose value is the sum. zeta is 0 there.
+    """
+
+    def largest(sigma: float) -> float:
+        return max(_run(steps, reading, float(H), sigma, K, I, b) for H in CURVATURES)
+
+    return weights.D * largest(0.0) + weights.S * largest(1.0)
+
+
+def _run(steps: Steps, reading: str, H: float, sigma: float, K: int, I: int, b: int) -> float:
+    own: dict[str, Any] = {"L": 1.0, "slack": True, "curvature": H, "sigma": sigma, "zeta": 0.0}
+    problem = load_problem("quadratic", K=K, dim=1, noise="additive", **own)
+    S = (I * b * K) ** 2
+    found = moments(
+        problem, "stem", T=S * I, b=b, I=I, sync=reading, x1=0.0 if sigma else math.sqrt(2 / H),
+        schedule="constant",
+        schedule_options={"eta": float(steps.eta), "a": float(steps.a)},
+    )  # fmt: skip
+    return float(S * found.mean_grad_sq)
