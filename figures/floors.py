@@ -228,7 +228,7 @@ def caption(data: FigureTable) -> str:
         " it. Dotted: what is proved of FedAvg and of STEM (the repaired theorem, from I = 2 on) at"
         f" accuracy (h/lambda)^2. {edge} of {len(data.where(kind='measured'))} best steps are the"
         f" longest, 1/L.{missing} Not claimed: that a fixed chain tells these systems apart, or"
-        " that longer steps would not be faster; a chain is passed at one link a step with a"
+        " that longer steps would not be faster; a chain is passed at one link a step with two"
         " hundred times 1/L, and nothing goes below the floors then either (claims FL1 to FL3)."
     )
 
