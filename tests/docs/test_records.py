@@ -206,3 +206,30 @@ def test_the_simulated_run_without_a_sync_batch_breaks_theorem_r_star() -> None:
     assert over["average-first"]["b"]["low"] > 1
     every = [one for parts in over.values() for one in parts.values()]
     assert all(one["low"] < one["exact"] < one["high"] for one in every)
+
+
+def test_the_tables_of_floors(script: Any) -> None:
+    tables, found = script("floors"), record("floors")
+    shown = page("floors.md")
+    assert tables.constants_table(found["constants"]) in shown
+    assert tables.rounds_table(found["measured"]) in shown
+    assert tables.arrived_table(found["arrived"]) in shown
+    found["arrived"][0]["arrived"] += 1
+    assert tables.arrived_table(found["arrived"]) not in shown
+
+
+def test_floors_are_met_and_kept_as_they_were_asked_to_be() -> None:
+    found = record("floors")
+    searched = {"smoothness": 134.0, "partial derivative": 21.2, "drop per link": 11.02}
+    for name, value in searched.items():
+        assert found["constants"][name] == pytest.approx(value, rel=0.01)
+    rounds = {(r["system"], r["I"]): r["rounds"] for r in found["measured"] if r["rarity"] is None}
+    for system in ("fedavg", "stem"):
+        assert rounds[system, 1] >= 800
+        assert 20 <= rounds[system, 256] <= 22
+    assert min(rounds.values()) >= 20
+    asked = {(p, K) for p in (0.01, 0.003, 0.001) for K in (1, 4)}
+    assert {(r["p"], r["K"]) for r in found["arrived"]} == asked
+    assert all(r["arrived"] <= r["allowed"] and r["samples"] < r["floor"] for r in found["arrived"])
+    hidden = [r for r in found["measured"] if r["rarity"] is not None]
+    assert all(r["samples_low"] > 10 * r["rarity"] for r in hidden)

@@ -184,6 +184,6 @@ def test_catalogue_entries_are_declared(name: str) -> None:
 
 
 FROM_A_SWEEP = (
-    *("heterogeneity", "margins", "suboptimal", "systems", "systems_all", "table1"),
+    *("floors", "heterogeneity", "margins", "suboptimal", "systems", "systems_all", "table1"),
     *("tradeoff_curve", "tradeoff_surface"),
 )

@@ -368,7 +368,7 @@ def test_a_caption_falls_into_what_is_seen_its_numbers_and_what_is_not_claimed()
 def test_figures_of_a_stored_sweep_say_which() -> None:
     figures = {n: drawing.figure_entry(n) for n in catalogue.names("figures")}
     named = {entry.sweep for entry in figures.values() if entry.sweep}
-    assert named == {"heterogeneity", "margins", "systems", "tradeoff"}
+    assert named == {"floors", "heterogeneity", "margins", "systems", "tradeoff"}
     assert named <= set(catalogue.names("sweeps"))
 
 
