@@ -25,7 +25,6 @@ from stemtheory.claims.base import (
     quadratic,
     resting,
 )
-from stemtheory.claims.evidence.exact_runs import LONG, SMALL, angle, exact_or_measured
 from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.claims.language import Exact, Expr, Line, Q
 from stemtheory.claims.language.letters import (
@@ -46,6 +45,7 @@ from stemtheory.claims.language.letters import (
 )
 from stemtheory.claims.repaired.coefficients import SUM, THEOREM
 from stemtheory.claims.rstar.coefficients import CURVE
+from stemtheory.claims.rstar.exact_runs import LONG, SMALL, angle, exact_or_measured
 from stemtheory.claims.rstar.runs import stepped
 from stemtheory.claims.rstar.scenes import part_of
 from stemtheory.claims.stating import whole_run

@@ -13,7 +13,6 @@ from stemtheory.bounds import BOUNDS
 from stemtheory.certificates.lemmas.balls import enclosed
 from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import worst
-from stemtheory.claims.evidence.exact_runs import exact_or_measured, linear
 from stemtheory.claims.evidence.exact_scenes import Lengths
 from stemtheory.claims.evidence.measured import measure
 from stemtheory.claims.evidence.path import record
@@ -36,6 +35,7 @@ from stemtheory.claims.rstar.coefficients import (
     step_seven,
 )
 from stemtheory.claims.rstar.constants import lengths, one_fewer, one_longer
+from stemtheory.claims.rstar.exact_runs import exact_or_measured, linear
 from stemtheory.claims.rstar.runs import UNEVEN, stepped
 from stemtheory.claims.rstar.theorem import APART, FIRST_SAMPLE
 from stemtheory.moments import moments
