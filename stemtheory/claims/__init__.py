@@ -27,8 +27,7 @@ from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA
 from stemtheory.claims.language.mutation import wrong_versions
 from stemtheory.claims.ledger import Packs, claims, of_pack, one, select, uncovered
-from stemtheory.claims.pack import Matrix as PackMatrix
-from stemtheory.claims.pack import Pack
+from stemtheory.claims.pack import ByReading, Pack
 from stemtheory.claims.paper.schedule import CHOSEN, WEIGHT
 from stemtheory.claims.probing import Probe, probe
 from stemtheory.claims.probing import save as save_probe

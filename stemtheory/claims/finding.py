@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from stemtheory.claims.pack import FILE, Pack, read
-from stemtheory.runtime import UsageError, choice, several
+from stemtheory.runtime import UsageError, choice, file_path, several
 
 GROUP = "stemtheory.packs"  # of entry points: name = package
 OWN = Path(__file__).resolve().parent
@@ -65,11 +65,12 @@ def shipped() -> Iterator[tuple[Path, str]]:
         yield file.parent, f"{PACKAGE}.packs.{file.parent.name}"
 
 
-def _one(name: str) -> Pack:
+def _one(name: object) -> Pack:
     """Return the pack of a name, or of a folder."""
-    if name in (known := packages()):
+    known = packages()
+    if isinstance(name, str) and name in known:
         return _installed(name, known[name])
-    folder = Path(name)
+    folder = file_path("pack", name)
     if not folder.is_dir():
         choice("pack", name, [*known, f"any folder with a {FILE}"])
     folder = folder.resolve()

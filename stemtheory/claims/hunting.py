@@ -134,6 +134,7 @@ def hunt(
         "case": best.subject.to_json() if best else None,
         **{name: getattr(best, name, None) for name in ("t", "where", "left", "right")},
         "case_file": str(file) if file else None,
+        "packs": [str(pack) for pack in packs],
     }
 
 

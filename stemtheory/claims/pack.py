@@ -32,7 +32,7 @@ class Label(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Matrix:
+class ByReading:
     """Printed lines, each with a word for it, that are shown under every reading of a listing.
 
     ``note`` stands above them, and ``beside`` over the other lines of the same alias.
@@ -68,7 +68,7 @@ class Pack:
     subject: str = ""
     algorithm: str = ""
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    matrices: Mapping[str, Matrix] = field(default_factory=dict)
+    matrices: Mapping[str, ByReading] = field(default_factory=dict)
 
     @property
     def home(self) -> Path:
@@ -146,7 +146,9 @@ def _pack(table: Mapping[str, Any], file: Path, package: str) -> Pack:
     made["authors"] = tuple(table["authors"])
     made["labels"] = {name: Label(**label) for name, label in table["labels"].items()}
     made["aliases"] = {name: tuple(ids) for name, ids in table.get("aliases", {}).items()}
-    made["matrices"] = {name: Matrix(**found) for name, found in table.get("matrices", {}).items()}
+    made["matrices"] = {
+        name: ByReading(**found) for name, found in table.get("matrices", {}).items()
+    }
     return Pack(file.parent, package, **made)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stemtheory.claims import Case, Claim
-from stemtheory.claims import PackMatrix as Shown
+from stemtheory.claims import ByReading, Case, Claim
 from stemtheory.cli.certify import round_of, show_checks, show_refused
 from stemtheory.cli.console import line, table
 from stemtheory.cli.display import Document
@@ -27,7 +26,9 @@ FATES = {
 FEW = 3  # claims of which survivors are listed
 
 
-def show_ledger(document: Document, known: Mapping[str, Claim], shown: Shown | None = None) -> None:
+def show_ledger(
+    document: Document, known: Mapping[str, Claim], shown: ByReading | None = None
+) -> None:
     """Print the rows by section, what was unexpected, and the count of verdicts.
 
     ``shown`` are printed lines whose verdicts are set side by side by reading, instead of rows.
@@ -81,7 +82,7 @@ def _slack(factor: float | None) -> str:
     return "" if factor is None else f"{factor:.4g}"
 
 
-def show_matrix(document: Document, known: Mapping[str, Claim], shown: Shown) -> None:
+def show_matrix(document: Document, known: Mapping[str, Claim], shown: ByReading) -> None:
     """Print what each reading of the synchronisation breaks, and the lines beside these."""
     line(shown.note)
     table(("reading", "what happens at a synchronisation"), list(READING_TEXT.items()))
@@ -170,7 +171,8 @@ def show_hunt(document: Document) -> None:
     if document["case"]:
         table(("case", ""), [[name, str(value)] for name, value in document["case"].items()])
     if document["case_file"]:
-        line(f"case file: {document['case_file']} (stemtheory verify --replay FILE)")
+        packs = "".join(f" --pack {pack}" for pack in document["packs"])
+        line(f"case file: {document['case_file']} (stemtheory verify --replay FILE{packs})")
 
 
 def show_attack(document: Document) -> None:

@@ -281,6 +281,7 @@ def test_what_is_no_pack_is_one_sentence(
     said = refused(capsys, "verify", "--pack", "stam")
     assert "pack 'stam' is unknown" in said
     assert said.endswith("did you mean stem?\n")
+    assert "pack is" in refused(capsys, "verify", "--pack", "")
     odd = copied(tmp_path, "no-name")
     assert "is no name in Python" in refused(capsys, "verify", "--pack", str(odd))
     said = refused(capsys, "list", "problems", "--pack", "stem")
