@@ -122,7 +122,8 @@ def _at_least_two(point: Curve, _T: float, _K: int, _L: float) -> Curve:
 def _log_free_point(point: Curve, T: float, K: int, _L: float) -> Curve:
     """Rounding may leave I^3 (bK)^2 below T; the corollary needs it, so b is raised to meet it."""
     I = max(2, point.I)
-    return point._replace(I=I, b=max(point.b, math.sqrt(T / I) / (I * K)))
+    S = -(-T // I)  # a run has whole rounds, so T is rounded up to them
+    return point._replace(I=I, b=max(point.b, math.sqrt(S) / (I * K)))
 
 
 def _log_free_settle(s: Setting) -> Setting:

@@ -24,6 +24,7 @@ _LINES = {
     "sweep": ("sweep tradeoff --dry-run", "what it would take; without --dry-run it runs"),
     "results": ("results results/tradeoff.sqlite", "the cells of a store"),
     "certify": ("certify stem --K 4 --I 4 --b 1", "a proof by machine, for all problems at once"),
+    "explore": ("explore --out explorer.html", "the theorems under sliders, in one page"),
     "advise": ("advise --epsilon 1e-3 --round-cost 100", "the cheapest proved way to epsilon"),
 }
 

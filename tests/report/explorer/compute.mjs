@@ -30,8 +30,8 @@ const answers = {
   moments: ({ model, reading, s, x1 }) => {
     const eta = reading === "fedavg" ? schedules.fedavgEta(s) : schedules.eta(s, 1);
     const a = schedules.c(s) * eta * eta;
-    const recursion = recursionOf(model, reading, x1, s.b * s.I);
-    return averages(recursion, eta, a, s.b, s.I, [s.T])[0];
+    const recursion = recursionOf(model, reading);
+    return averages(recursion, { x1, eta, a, b: s.b, I: s.I }, [s.T])[0];
   },
   run: ({ problem, reading, s, x1 }) => {
     const fedavg = reading === "fedavg";

@@ -151,7 +151,7 @@ def runs() -> tuple[list[dict[str, Any]], list[float], list[float]]:
         want.append(value)
         shown = [{"H": g.curvature, "o": g.offset, "size": g.size} for g in groups]
         s = {**setting(at), "L": model.L}
-        linear = {"groups": shown, "slope": 0.0, "level": at["sigma"]}
+        linear = {"groups": shown, "level": at["sigma"]}
         asked.append(
             {"kind": "moments", "model": linear, "reading": reading, "s": s, "x1": at["x1"]}
         )

@@ -53,8 +53,8 @@ export function offerAt(known, q, algorithm, b, I) {
 /** n, and the whole numbers a factor 1 + stride (at least one) below and above it.
  * @param {number} n @param {number} stride @returns {number[]} */
 function strides(n, stride) {
-  const [low, high] = [Math.floor(n / (1 + stride)), Math.ceil(n * (1 + stride))];
-  return [...new Set([Math.max(1, Math.min(low, n - 1)), n, Math.max(high, n + 1)])];
+  const low = Math.max(1, Math.min(Math.floor(n / (1 + stride)), n - 1));
+  return [...new Set([low, n, Math.max(Math.ceil(n * (1 + stride)), n + 1)])];
 }
 
 /** The cheapest offer of an algorithm: from every point of the curve, downhill in (b, I) by ever

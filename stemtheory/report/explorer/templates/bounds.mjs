@@ -16,29 +16,21 @@
 /** @typedef {{eta: (s: Setting, t: number) => number, c: (s: Setting) => number,
  *   constantPhaseEnd: (s: Setting) => number, fedavgEta: (s: Setting) => number}} Schedules */
 
-/** @type {Record<string, (...parts: string[]) => string>} */
-const OPERATIONS = {
-  "+": (x, y) => `(${x} + ${y})`,
-  "-": (x, y) => `(${x} - ${y})`,
-  "*": (x, y) => `(${x} * ${y})`,
-  "/": (x, y) => `(${x} / ${y})`,
-  "%": (x, y) => `(${x} % ${y})`,
-  "//": (x, y) => `Math.floor(${x} / ${y})`,
-  "**": (x, y) => `Math.pow(${x}, ${y})`,
-  "<": (x, y) => `(${x} < ${y})`,
-  "<=": (x, y) => `(${x} <= ${y})`,
-  ">": (x, y) => `(${x} > ${y})`,
-  ">=": (x, y) => `(${x} >= ${y})`,
-  "==": (x, y) => `(${x} === ${y})`,
-  min: (x, y) => `Math.min(${x}, ${y})`,
-  max: (x, y) => `Math.max(${x}, ${y})`,
-  sqrt: (x) => `Math.sqrt(${x})`,
-  cbrt: (x) => `Math.cbrt(${x})`,
-  log1p: (x) => `Math.log1p(${x})`,
-  floor: (x) => `Math.floor(${x})`,
-  digamma: (x) => `digamma(${x})`,
-  isclose: (x, y, r) => `(Math.abs(${x} - ${y}) <= ${r} * Math.max(Math.abs(${x}), Math.abs(${y})))`,
-};
+const INFIX = ["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "=="];
+const CALLED = ["min", "max", "sqrt", "cbrt", "log1p", "floor"];
+/** An operation of a tree as a line of this language. @param {string} name @param {string[]} parts
+ * @returns {string} */
+function written(name, parts) {
+  const [x, y, r] = parts;
+  if (INFIX.includes(name)) return `(${x} ${name} ${y})`;
+  if (CALLED.includes(name)) return `Math.${name}(${parts.join(", ")})`;
+  if (name === "**") return `Math.pow(${x}, ${y})`;
+  if (name === "//") return `Math.floor(${x} / ${y})`;
+  if (name === "digamma") return `digamma(${x})`;
+  const most = `Math.max(Math.abs(${x}), Math.abs(${y}))`;
+  if (name === "isclose") return `(Math.abs(${x} - ${y}) <= ${r} * ${most})`;
+  throw new Error(`unknown operation ${name}`);
+}
 
 /** The digamma function for x > 0: its recurrence, then its asymptotic series.
  * @param {number} x @returns {number} */
@@ -51,9 +43,10 @@ export function digamma(x) {
   return shift + Math.log(x) - 0.5 / x - series;
 }
 
-/** A function of a setting that returns the values of trees; what they share is computed once.
+/** A function of a setting that returns the values of trees, a number where there is one tree; what
+ * they share is computed once.
  * @param {Tree[]} trees @param {string[]} letters
- * @returns {(s: object, t?: number, clipped?: boolean) => any[]} */
+ * @returns {(s: object, t?: number, clipped?: boolean) => any} */
 export function compile(trees, letters) {
   /** @type {Map<string, string>} */
   const known = new Map();
@@ -67,7 +60,7 @@ export function compile(trees, letters) {
       return tree;
     }
     const [operation, ...parts] = tree;
-    const text = OPERATIONS[operation](...parts.map(emit));
+    const text = written(operation, parts.map(emit));
     if (!known.has(text)) {
       known.set(text, `v${known.size}`);
       lines.push(`const ${known.get(text)} = ${text};`);
@@ -76,7 +69,8 @@ export function compile(trees, letters) {
   }
   const results = trees.map(emit);
   const given = letters.filter((letter) => letter !== "B").join(", ");
-  const body = `const {${given}} = s, B = b * I; ${lines.join(" ")} return [${results.join(", ")}];`;
+  const result = results.length === 1 ? results[0] : `[${results.join(", ")}]`;
+  const body = `const {${given}} = s, B = b * I; ${lines.join(" ")} return ${result};`;
   const made = new Function("digamma", `return (s, t, clipped) => { ${body} }`);
   return made(digamma);
 }
@@ -90,6 +84,8 @@ export function makeBounds(data) {
     const compiled = (trees) => compile(trees, data.letters);
     const keys = Object.keys(it.terms);
     const terms = compiled(Object.values(it.terms));
+    const sum = Object.values(it.terms).reduce((all, term) => ["+", all, term]);
+    const value = compiled([sum]);
     const premises = compiled(it.premises.map((/** @type {any} */ pair) => pair[1]));
     const moved = Object.keys(it.settle);
     const settled = compiled(Object.values(it.settle));
@@ -98,14 +94,14 @@ export function makeBounds(data) {
     /** @param {Setting} s @returns {Setting} */
     const settle = (s) => {
       if (moved.length === 0) return s;
-      const values = settled(s);
+      const values = [settled(s)].flat();
       return { ...s, ...Object.fromEntries(moved.map((key, i) => [key, values[i]])) };
     };
     made[name] = {
       ...it,
       name,
       settle,
-      value: (s) => terms(s).reduce((sum, term) => sum + term, 0),
+      value,
       termsAt: (s) => {
         const values = terms(s);
         return Object.fromEntries(keys.map((key, i) => [key, values[i]]));
@@ -116,8 +112,9 @@ export function makeBounds(data) {
           name: pair[0], ok: ok[i],
         }));
       },
-      shortest: (s) => shortest(s)[0],
+      shortest: (s) => (typeof it.shortest === "number" ? it.shortest : shortest(s)),
       adjust: (point, T, K, L) => {
+        if (it.adjust.I === "I" && it.adjust.b === "b") return point;
         const [I, b, clipped] = adjust({ ...point, T, K, L }, 0, point.clipped);
         return { I, b, clipped };
       },
@@ -129,23 +126,17 @@ export function makeBounds(data) {
 /** @param {any} data @returns {Schedules} */
 export function makeSchedules(data) {
   const { eta, c, constant_phase_end, fedavg_eta } = data.schedules;
-  const [steps, momentum, end, fedavg] = [eta, c, constant_phase_end, fedavg_eta].map((tree) =>
-    compile([tree], data.letters),
+  const [etaAt, momentum, constantPhaseEnd, fedavgEta] = [eta, c, constant_phase_end, fedavg_eta].map(
+    (tree) => compile([tree], data.letters),
   );
-  return {
-    eta: (s, t) => steps(s, t)[0],
-    c: (s) => momentum(s)[0],
-    constantPhaseEnd: (s) => end(s)[0],
-    fedavgEta: (s) => fedavg(s)[0],
-  };
+  return { eta: etaAt, c: momentum, constantPhaseEnd, fedavgEta };
 }
 
 /** To the nearest whole number, ties to the even one.
  * @param {number} x @returns {number} */
 function nearest(x) {
   const low = Math.floor(x);
-  if (x - low !== 0.5) return Math.round(x);
-  return low % 2 === 0 ? low : low + 1;
+  return x - low === 0.5 && low % 2 === 0 ? low : Math.round(x);
 }
 
 /** The point (I, b) of a trade-off curve at T.
@@ -197,7 +188,8 @@ function gallop(meets, start, last) {
  * @param {(T: number) => boolean} meets @param {number} I @param {number} phaseEnd */
 function firstFixed(meets, I, phaseEnd) {
   const end = Math.floor(Math.min(Math.floor(phaseEnd), LONGEST) / I);
-  if (end >= 1 && meets(end * I)) return I * first((S) => meets(S * I), 1, end);
+  // once met it stays met up to there, so the strides from 1 find what a bisection would
+  if (end >= 1 && meets(end * I)) return I * Number(gallop((S) => meets(S * I), 1, end));
   const S = gallop((S) => meets(S * I), end + 1, Math.floor(LONGEST / I));
   return S === null ? Infinity : S * I;
 }

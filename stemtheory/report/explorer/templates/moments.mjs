@@ -4,12 +4,12 @@
 // as its error e = d - grad f^(k)(x_prev), and groups of like workers as their mean and differences.
 
 /** @typedef {{H: number, o: number, size: number}} Group */
-/** @typedef {{groups: Group[], slope: number, level: number}} Model */
+/** @typedef {{groups: Group[], level: number}} Model  level: of a sample's additive noise */
 /** @typedef {number[][]} Rows  one row for each of the monomials 1, eta, a */
-/** @typedef {{new: Rows[], slope: Rows, level: number[]}} StepRows */
 /** @typedef {{own: number[][], one: number[], mean: number[][]}} View */
 /** @typedef {{m: number, still: Float64Array[], noise: Float64Array[]}} StepMap */
-/** @typedef {{kept: number[], local: StepMap, ends: StepMap, first: number[]}} Recursion */
+/** @typedef {{local: StepMap, ends: StepMap, start: (x1: number, B: number) => number[]}} Recursion */
+/** @typedef {{x1: number, eta: number, a: number, b: number, I: number}} Steps */
 
 const ROUNDING = 16 * 2 ** -52; // of a product of three small matrices
 /** @param {number} n */
@@ -35,20 +35,17 @@ function pairs(n) {
 const halfOuter = (z) => pairs(z.length).map(([i, j]) => z[i] * z[j]);
 
 /** What is averaged at a synchronisation. @param {string} reading @returns {number[]} */
-function averaged(reading) {
-  if (reading === "fedavg") return [0];
-  return reading === "literal" ? [0, 2] : [0, 1, 2];
-}
+const averaged = (reading) =>
+  reading === "fedavg" ? [0] : reading === "literal" ? [0, 2] : [0, 1, 2];
 
 /** A step before anything is averaged: STEM by a reading, or FedAvg.
  * @param {View} view @param {number} H @param {number} o @param {string} reading
- * @param {boolean} ends @returns {StepRows} */
+ * @param {boolean} ends @returns {Rows[]} */
 function stepRows({ own, one, mean }, H, o, reading, ends) {
   const zero = own[0].map(() => 0);
   if (reading === "fedavg") {
     const x = own[0];
-    const moved = combined([x, one], [-H, -o]);
-    return { new: [[x, moved, zero]], slope: [zero, x, zero], level: [0, 1, 0] };
+    return [[x, combined([x, one], [-H, -o]), zero]];
   }
   const first = ends && (reading === "average-first" || reading === "average-both");
   const [x, d] = first ? [mean[0], mean[2]] : [own[0], own[2]];
@@ -56,11 +53,8 @@ function stepRows({ own, one, mean }, H, o, reading, ends) {
   const minus = d.map((v) => -v);
   const here = [x, minus, zero];
   const kept = combined([own[2], previous, one], [1, -H, -o]);
-  return {
-    new: [here, here, [combined([kept, x, one], [1, H, o]), d.map((v) => -H * v), kept.map((v) => -v)]],
-    slope: [combined([x, previous], [1, -1]), minus, previous],
-    level: [0, 0, 1],
-  };
+  const direction = combined([kept, x, one], [1, H, o]);
+  return [here, here, [direction, d.map((v) => -H * v), kept.map((v) => -v)]];
 }
 
 /** M -> A_i M A_j' on upper triangles. @param {number[][][]} A @returns {Float64Array[]} */
@@ -79,14 +73,6 @@ function congruence(A) {
       );
       return found;
     }),
-  );
-}
-
-/** Quadratic forms r_i' M r_j on the upper triangle of M. @param {Rows} rows @returns {number[][]} */
-function forms(rows) {
-  const upper = pairs(rows[0].length);
-  return rows.flatMap((x) =>
-    rows.map((y) => upper.map(([p, q]) => x[p] * y[q] + (p === q ? 0 : x[q] * y[p]))),
   );
 }
 
@@ -154,43 +140,38 @@ function stepMap(model, reading, ends) {
   const unit = identity(N);
   const own = model.groups.map((_, g) => unit.slice(1 + g * V, 1 + (g + 1) * V));
   const mean = own[0].map((_, v) => combined(own.map((rows) => rows[v]), shares));
-  const still = zeros(9).map(() => new Float64Array(m * m));
-  const noise = zeros(9).map(() => new Float64Array(m * m));
+  const [still, noise] = [0, 1].map(() => zeros(9).map(() => new Float64Array(m * m)));
   const A = [0, 1, 2].map(() => zeros(N).map(() => zeros(N)));
   A[0][0][0] = 1;
   const h = half(N);
+  /** Noise of one sample, which enters by eta (FedAvg) or by a, in the last variable alone.
+   * @param {number} start @param {number[]} column @param {number} share */
+  const receive = (start, column, share) =>
+    halfOuter(column).forEach((v, i) => {
+      noise[V === 1 ? 4 : 8][(start + i) * m] += v * share * model.level ** 2;
+    });
   model.groups.forEach(({ H, o, size }, g) => {
     const rows = stepRows({ own: own[g], one: unit[0], mean }, H, o, reading, ends);
-    rows.new.forEach((stack, v) => stack.forEach((row, i) => (A[i][1 + g * V + v] = row)));
-    const seen = forms(times(rows.slope, back)).map((row) => [
-      ...row.map((v) => model.slope ** 2 * v), ...zeros(m - h),
-    ]);
-    seen.forEach((row, ij) => {
-      row[0] += model.level ** 2 * rows.level[Math.floor(ij / 3)] * rows.level[ij % 3];
-    });
+    rows.forEach((stack, v) => stack.forEach((row, i) => (A[i][1 + g * V + v] = row)));
     if (spread.includes(g)) {
       const start = h + spread.indexOf(g) * half(V);
       const [unitV, zero] = [identity(V), zeros(V)];
-      const apart = stepRows({ own: unitV, one: zero, mean: unitV.map(() => zero) }, H, 0, reading, ends);
+      const view = { own: unitV, one: zero, mean: unitV.map(() => zero) };
+      const apart = stepRows(view, H, 0, reading, ends);
       const [inward, outward, after] = [identity(V), identity(V), identity(V)];
       if (V === 3) [inward[2][1], outward[2][1]] = [-H, H];
       for (const v of means) after[v][v] = 0;
       const ahead = times(inward, after);
-      const moved = [0, 1, 2].map((i) => times(times(ahead, apart.new.map((s) => s[i])), outward));
+      const moved = [0, 1, 2].map((i) => times(times(ahead, apart.map((s) => s[i])), outward));
       congruence(moved).forEach((block, ij) =>
         block.forEach((v, at) => {
           const [row, column] = [Math.floor(at / half(V)), at % half(V)];
           still[ij][(start + row) * m + start + column] = v;
         }),
       );
-      forms(times(apart.slope, outward)).forEach((row, ij) =>
-        row.forEach((v, column) => (seen[ij][start + column] = model.slope ** 2 * v)),
-      );
-      const received = halfOuter(ahead.map((row) => row[V - 1])).map((v) => v * (1 - 1 / size));
-      add(noise, seen, received, start, m);
+      receive(start, ahead.map((row) => row[V - 1]), 1 - 1 / size);
     }
-    const received = halfOuter(post.map((row) => row[(g + 1) * V])).map((v) => v / size);
-    add(noise, seen, received, 0, m);
+    receive(0, post.map((row) => row[(g + 1) * V]), 1 / size);
   });
   congruence(A.map((Ai) => withoutRounding(post, Ai, back))).forEach((block, ij) => {
     for (let row = 0; row < h; row += 1) {
@@ -201,16 +182,6 @@ function stepMap(model, reading, ends) {
   still[0].fill(0, (m - 1) * m);
   still[0].set(gradientForm(model, form, back), (m - 1) * m);
   return { m, still, noise };
-}
-
-/** @param {Float64Array[]} noise @param {number[][]} seen @param {number[]} received
- * @param {number} start @param {number} m */
-function add(noise, seen, received, start, m) {
-  seen.forEach((row, ij) =>
-    received.forEach((weight, i) => {
-      if (weight !== 0) row.forEach((v, j) => (noise[ij][(start + i) * m + j] += weight * v));
-    }),
-  );
 }
 
 /** The row of the state that is E||grad f(xbar)||^2.
@@ -237,7 +208,7 @@ function firstState(model, reading, x1, B) {
   const state = halfOuter(times(into, column).map((row) => row[0]));
   if (reading !== "fedavg") {
     const d = column.map((_, i) => [Number(i > 0 && i % 3 === 0)]);
-    const variance = ((model.slope * x1) ** 2 + model.level ** 2) / (B * form.K);
+    const variance = model.level ** 2 / (B * form.K);
     halfOuter(times(into, d).map((row) => row[0])).forEach((v, i) => (state[i] += variance * v));
   }
   return [...state, ...zeros(form.size - state.length)];
@@ -258,9 +229,9 @@ function followed(maps) {
   return [...needed].sort((i, j) => i - j);
 }
 
-/** A recursion, of what is needed alone. @param {Model} model @param {string} reading
- * @param {number} x1 @param {number} B @returns {Recursion} */
-export function recursionOf(model, reading, x1, B) {
+/** A recursion, of what is needed alone; it starts at x_1, with a first batch B.
+ * @param {Model} model @param {string} reading @returns {Recursion} */
+export function recursionOf(model, reading) {
   const maps = [stepMap(model, reading, false), stepMap(model, reading, true)];
   const kept = followed(maps);
   const [local, ends] = maps.map(({ m, still, noise }) => {
@@ -268,8 +239,12 @@ export function recursionOf(model, reading, x1, B) {
     const part = (matrix) => Float64Array.from(kept.flatMap((i) => kept.map((j) => matrix[i * m + j])));
     return { m: kept.length, still: still.map(part), noise: noise.map(part) };
   });
-  const state = firstState(model, reading, x1, B);
-  return { kept, local, ends, first: kept.map((i) => state[i]) };
+  /** @param {number} x1 @param {number} B */
+  const start = (x1, B) => {
+    const state = firstState(model, reading, x1, B);
+    return kept.map((i) => state[i]);
+  };
+  return { local, ends, start };
 }
 
 /** Map minus identity at (eta, a), with minibatches of b. @param {StepMap} map
@@ -314,10 +289,10 @@ function power(step, n, m) {
 
 /** (1/T) sum_{t<=T} E||grad f(xbar_t)||^2 at every T of ``lengths``, whole rounds of constant steps.
  * Infinity where it left the finite numbers.
- * @param {Recursion} recursion @param {number} eta @param {number} a @param {number} b
- * @param {number} I @param {number[]} lengths @returns {number[]} */
-export function averages({ local, ends, first }, eta, a, b, I, lengths) {
-  const { m } = local;
+ * @param {Recursion} recursion @param {Steps} steps @param {number[]} lengths
+ * @returns {number[]} */
+export function averages({ local, ends, start }, { x1, eta, a, b, I }, lengths) {
+  const [{ m }, first] = [local, start(x1, b * I)];
   const within = power(increment(local, eta, a, b), I - 1, m);
   const doubled = [compose(increment(ends, eta, a, b), within, m)];
   return lengths.map((T) => {
@@ -326,8 +301,7 @@ export function averages({ local, ends, first }, eta, a, b, I, lengths) {
       if (j === doubled.length) doubled.push(compose(doubled[j - 1], doubled[j - 1], m));
       if (left % 2 === 1) state = applied(doubled[j], state);
     }
-    const mean = state[m - 1] / T;
-    return Number.isFinite(mean) ? mean : Infinity;
+    return Number.isFinite(state[m - 1]) ? state[m - 1] / T : Infinity;
   });
 }
 
