@@ -15,7 +15,6 @@ from stemtheory.cli import certify as cli_certify
 from stemtheory.cli import claims as cli_claims
 from stemtheory.cli import console, display
 from stemtheory.cli import constants as cli_constants
-from stemtheory.cli import explore as cli_explore
 from stemtheory.cli import options as o
 from stemtheory.cli import probe as cli_probe
 from stemtheory.cli import sweeps as cli_sweeps
@@ -255,10 +254,23 @@ def reproduce(
     return int(bool(result["verify"].get("unexpected")))
 
 
+@app.command(epilog=example("explore"))
+def explore(out: o.PageFile = Path("out/explorer.html"), json: o.Json = False) -> int:
+    """Write one page with bounds, exact moments and the surface of (b, I) under sliders.
+
+    It opens from the disk without a network, and a setting of it can be sent as its address.
+    """
+    from stemtheory.report.explorer import write_explorer
+
+    page = write_explorer(out)
+    document = {"page": str(page), "bytes": page.stat().st_size}
+    console.emit(document, json, lambda: console.line(f"page: {page}"))
+    return 0
+
+
 cli_claims.register(app)
 cli_probe.register(app)
 cli_constants.register(app)
 cli_sweeps.register(app)
 cli_advise.register(app)
 cli_certify.register(app)
-cli_explore.register(app)

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from stemtheory.algorithms import ALGORITHMS, READINGS
 from stemtheory.bounds import BOUNDS, NUS, OFFERED, STRIDES, BoundFormula, Setting
 from stemtheory.oracles import USUAL
-from stemtheory.report.explorer.symbols import Symbol, Tree, traced, tree
+from stemtheory.report.explorer.symbols import TracedNumber, Tree, traced, tree
 from stemtheory.schedules import Curve, Theorem, fedavg_eta, theorem_eta
 from stemtheory.simulator import DEFAULT
 
 LETTERS = ("T", "K", "b", "I", "L", "sigma", "zeta", "gap", "B", "sync_batch")
-LETTER = {name: Symbol(name) for name in LETTERS}
+LETTER = {name: TracedNumber(name) for name in LETTERS}
 # The claim in whose entry each bound is put to the test.
 CLAIM_OF = {
     "stem-theorem": "M7",
@@ -84,7 +84,7 @@ def bound(formula: BoundFormula) -> dict[str, Any]:
     given: Any = _setting()
     settled = traced(formula.settle)(given)
     premises = traced(formula.premises)(given)
-    point = Curve(LETTER["I"], LETTER["b"], Symbol("clipped"))  # type: ignore[arg-type]
+    point = Curve(LETTER["I"], LETTER["b"], TracedNumber("clipped"))  # type: ignore[arg-type]
     moved = traced(formula.adjust)(point, LETTER["T"], LETTER["K"], LETTER["L"])
     return {
         "algorithm": formula.algorithm,
@@ -110,7 +110,7 @@ def schedules() -> dict[str, Tree]:
     own: Any = SimpleNamespace(**LETTER)
     own.c_b = traced(getter(Theorem, "c_b"))(own)
     return {
-        "eta": tree(traced(theorem_eta)(Symbol("t"), *(LETTER[name] for name in "LKbI"))),
+        "eta": tree(traced(theorem_eta)(TracedNumber("t"), *(LETTER[name] for name in "LKbI"))),
         "c": tree(traced(getter(Theorem, "c"))(own)),
         "constant_phase_end": tree(traced(getter(Theorem, "constant_phase_end"))(own)),
         "fedavg_eta": tree(traced(fedavg_eta)(*(LETTER[name] for name in "TKb"))),

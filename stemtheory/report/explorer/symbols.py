@@ -23,31 +23,31 @@ UFUNCS = {
 
 def tree(value: Any) -> Tree:
     """Return what a number or a symbol is in a tree."""
-    return value.tree if isinstance(value, Symbol) else builtins.float(value)
+    return value.tree if isinstance(value, TracedNumber) else builtins.float(value)
 
 
-def _made(operation: str, *parts: Any) -> Symbol:
-    return Symbol([operation, *map(tree, parts)])
+def _made(operation: str, *parts: Any) -> TracedNumber:
+    return TracedNumber([operation, *map(tree, parts)])
 
 
-class Symbol:
+class TracedNumber:
     """A letter, or what arithmetic on letters gives."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> Symbol:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> TracedNumber:
         """Take part in NumPy's and SciPy's functions, those that formulas use."""
         return _made(UFUNCS[ufunc.__name__], *inputs)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(f"a formula branches on {self.tree}, which a tree cannot say")
 
-    def __neg__(self) -> Symbol:
+    def __neg__(self) -> TracedNumber:
         return _made("*", -1, self)
 
 
-def _binary(operation: str, *, swapped: bool = False) -> Callable[[Any, Any], Symbol]:
+def _binary(operation: str, *, swapped: bool = False) -> Callable[[Any, Any], TracedNumber]:
     if swapped:
         return lambda self, other: _made(operation, other, self)
     return lambda self, other: _made(operation, self, other)
@@ -56,13 +56,13 @@ def _binary(operation: str, *, swapped: bool = False) -> Callable[[Any, Any], Sy
 for _name, _sign in {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "floordiv": "//", "mod": "%",
 }.items():  # fmt: skip
-    setattr(Symbol, f"__{_name}__", _binary(_sign))
-    setattr(Symbol, f"__r{_name}__", _binary(_sign, swapped=True))
+    setattr(TracedNumber, f"__{_name}__", _binary(_sign))
+    setattr(TracedNumber, f"__r{_name}__", _binary(_sign, swapped=True))
 for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=="}.items():
-    setattr(Symbol, f"__{_name}__", _binary(_sign))
+    setattr(TracedNumber, f"__{_name}__", _binary(_sign))
 
 INSTEAD: dict[str, Any] = {
-    "float": lambda value: value if isinstance(value, Symbol) else builtins.float(value),
+    "float": lambda value: value if isinstance(value, TracedNumber) else builtins.float(value),
     "max": lambda first, second: _made("max", first, second),
     "math": SimpleNamespace(
         sqrt=lambda value: _made("sqrt", value),

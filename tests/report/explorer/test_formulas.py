@@ -11,7 +11,7 @@ from scipy.special import digamma
 
 from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.report.explorer.formulas import DIALS, LETTERS, formulas
-from stemtheory.report.explorer.symbols import Symbol, Tree, traced, tree
+from stemtheory.report.explorer.symbols import TracedNumber, Tree, traced, tree
 from stemtheory.schedules import FedAvgTheorem, Theorem
 
 OPERATIONS: dict[str, Any] = {
@@ -87,7 +87,7 @@ def branching(s: Any) -> Any:
 
 
 def test_a_branch_is_refused() -> None:
-    letters = SimpleNamespace(T=Symbol("T"), I=Symbol("I"))
+    letters = SimpleNamespace(T=TracedNumber("T"), I=TracedNumber("I"))
     with pytest.raises(TypeError, match="branches on"):
         traced(branching)(letters)
 
@@ -103,7 +103,7 @@ def test_a_wrong_constant_is_noticed() -> None:
 
 
 def test_arithmetic_becomes_a_tree() -> None:
-    x: Any = Symbol("x")
+    x: Any = TracedNumber("x")
     assert tree(-(-x // 3)) == ["*", -1.0, ["//", ["*", -1.0, "x"], 3.0]]
     assert tree(2**x % 5) == ["%", ["**", 2.0, "x"], 5.0]
     assert tree(np.float64(2) * x) == ["*", 2.0, "x"]
