@@ -167,7 +167,9 @@ def test_the_advice_is_the_advisers(
     assert cheapest > 0.95 * choice["cost"]
 
 
-def test_the_case_of_overwrite_is_the_shipped_one(page: Page, file: Path) -> None:
+def test_the_case_of_overwrite_is_the_shipped_one(
+    page: Page, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     stored = json.loads((ROOT / "stemtheory/claims/cases/M7-overwrite.json").read_text("utf-8"))
     page.open(file)
     page.run("document.querySelector('[data-case]').click()")
@@ -178,6 +180,9 @@ def test_the_case_of_overwrite_is_the_shipped_one(page: Page, file: Path) -> Non
     assert float(told["STEM, overwrite"][1]) == float(f"{stored['left']:.4g}")
     assert float(told["bound stem-theorem"][1]) == float(f"{stored['right']:.4g}")
     assert told["bound stem-theorem"][4] == "met"
+    (argv,) = (argv for argv in commands(page, "moments")[0] if "overwrite" in argv)
+    assert main([*argv, "--json"]) == 1  # a bound is violated
+    assert json.loads(capsys.readouterr().out)["mean_grad_sq"] == pytest.approx(stored["left"])
     assert told["bound fedavg-theorem"][4] == "not met: T >= 81 L^2 I^2 b K"
 
 
@@ -200,6 +205,17 @@ def test_the_surface_is_read_by_keyboard(page: Page, file: Path) -> None:
     after = page.run("document.getElementById('probe').textContent")
     assert before.startswith("b = 4, I = 3")
     assert after.startswith("b = 8, I = 5")
+
+
+def test_a_curve_is_read_under_the_pointer(page: Page, file: Path) -> None:
+    page.open(file, "#place=fixed")
+    at = page.run("""(() => { scrollTo(0, 0);
+      const box = document.querySelector("#moments .u-over").getBoundingClientRect();
+      return [box.x + box.width / 2, box.y + 20, box.x, box.y - 60]; })()""")
+    for x, y, told in ((at[0], at[1], "At T = 1.000e6"), (at[2], at[3], "At T = 4096")):
+        page.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        page.run("new Promise(done => setTimeout(done, 400))")
+        assert page.run("document.getElementById('at').textContent") == told
 
 
 def test_views_are_saved(page: Page, file: Path) -> None:

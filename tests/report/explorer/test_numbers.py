@@ -166,6 +166,7 @@ def allowed(error: float) -> float:
     return ONE_VALUE if 100 * error <= ONE_VALUE else max(FEWER, 100 * error)
 
 
+@pytest.mark.slow
 def test_exact_moments() -> None:
     asked, want, error = runs()
     sure = 0
@@ -176,6 +177,7 @@ def test_exact_moments() -> None:
     assert sure > 0.8 * SETTINGS
 
 
+@pytest.mark.slow
 def test_a_wrong_map_is_noticed() -> None:
     """A step that is a millionth off is rejected at settings where digits are sure."""
     asked, want, error = runs()
@@ -208,6 +210,7 @@ def test_one_run_without_noise(reading: str) -> None:
         assert got == near(trace.mean_grad_sq, 1e-9)
 
 
+@pytest.mark.slow
 def test_the_advisers_choice() -> None:
     keys = ("epsilon", "K", "L", "sigma", "zeta", "gap", "sample_cost", "round_cost")
     questions = []

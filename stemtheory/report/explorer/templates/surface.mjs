@@ -84,7 +84,7 @@ export function drawSurface(pen, surface, frame, ink, empty) {
     for (const line of lines) pen.path(line.map(place), "#fff", 1.2);
     const named = lines[Math.floor(lines.length / 3)];
     const label = (10 ** level).toPrecision(2).replace(/\.0(?=e|$)/, "").replace("e+", "e");
-    if (named) pen.text(place(named[0])[0] + 3, place(named[0])[1] - 3, label, "#fff");
+    if (lines.length > 8) pen.text(place(named[0])[0] + 3, place(named[0])[1] - 3, label, "#fff");
   }
   const [most, longest] = [batches[batches.length - 1], locals[locals.length - 1]];
   if (corner && corner > 1) {
