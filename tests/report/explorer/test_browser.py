@@ -100,6 +100,7 @@ def test_the_address_is_the_setting(page: Page, file: Path) -> None:
     assert (value(page, "K"), value(page, "epsilon"), value(page, "T")) == (7, 0.001, 1e6)
     assert value(page, "L") == DIALS["L"].usual  # what no dial can mean is left out
     assert value(page, "I") == DIALS["I"].usual
+    assert page.run("document.getElementById('model').value") == "tilt"
     page.run("location.hash = '#K=9'")
     page.settled()
     assert value(page, "K") == 9
@@ -227,6 +228,17 @@ def test_views_are_saved(page: Page, file: Path) -> None:
         drawn = [part for part in svg if part.tag.endswith(("path", "rect"))]
         assert len(drawn) > 5
         assert len(table(page, view)) > 30
+
+
+def test_commands_are_copied(page: Page, file: Path) -> None:
+    page.open(file)
+    page.run("""Object.defineProperty(navigator, "clipboard", { configurable: true,
+      value: { writeText(text) { window.copied = text; } } })""")
+    page.run("document.querySelector('details:has(#commands-epsilon)').open = true")
+    page.run("document.querySelector('[data-copy=epsilon]').click()")
+    text = page.run("document.getElementById('commands-epsilon').textContent")
+    assert page.run("window.copied") == text
+    assert page.run("String(getSelection())").split() == text.split()
 
 
 def test_a_curve_leads_to_its_entry(page: Page, file: Path) -> None:

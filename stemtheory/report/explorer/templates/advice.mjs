@@ -12,10 +12,9 @@ import { countsOf, promised, promisedOnCurve } from "./bounds.mjs";
  *   nus: number[], strides: number[]}}} Known */
 
 /** @param {Question} q @param {number} b @param {number} I @returns {Setting} */
-function start(q, b, I) {
-  const { K, L, sigma, zeta, gap } = q;
-  return { T: 1, K, b, I, L, sigma, zeta, gap, sync_batch: 1 };
-}
+const start = ({ K, L, sigma, zeta, gap }, b, I) => (
+  { T: 1, K, b, I, L, sigma, zeta, gap, sync_batch: 1 }
+);
 
 /** Whether x is cheaper: cost, then rounds, then samples.
  * @param {Offer} x @param {Offer} y @returns {boolean} */

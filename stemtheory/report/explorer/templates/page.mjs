@@ -200,10 +200,10 @@ function positionOf(name, value) {
   const part = low > 0 ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
   return TICKS * part;
 }
-/** What a control may hold, null otherwise. @param {string} name @param {any} text */
+/** What a control may hold, nothing otherwise. @param {string} name @param {any} text */
 function read(name, text) {
   const [dial, number] = [data.dials[name], Number(text)];
-  if (!dial) return name in data.choices ? text : null;
+  if (!dial) return [...(form.elements[name]?.options ?? [])].find((o) => o.value === text)?.value;
   const above = number >= dial.low || (dial.zero && number === 0);
   const fits = text !== "" && above && number <= dial.high;
   return fits && (!dial.whole || Number.isInteger(number)) ? number : null;
@@ -261,7 +261,7 @@ function begin(steps) {
 }
 function fromFragment() {
   const given = [...new URLSearchParams(location.hash.slice(1))];
-  const fits = given.map(([name, text]) => [name, read(name, text)]).filter(([, v]) => v !== null);
+  const fits = given.map(([name, text]) => [name, read(name, text)]).filter(([, v]) => (v ?? null) !== null);
   change(Object.fromEntries(fits), usual);
 }
 /** @param {string} id @param {string} kind of file */
@@ -290,7 +290,8 @@ document.addEventListener("click", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
   const { save: kind, view, copy, case: number } = target.dataset;
   if (kind && view) save(view, kind);
-  if (copy) navigator.clipboard.writeText($(`commands-${copy}`).textContent);
+  if (copy) getSelection()?.selectAllChildren($(`commands-${copy}`));
+  if (copy) navigator.clipboard?.writeText($(`commands-${copy}`).textContent);
   if (number) change(data.cases[Number(number)].state, usual);
   const link = target.closest('a[href^="#"]');
   if (link) {
