@@ -28,7 +28,7 @@ MODULES = ("bounds", "advice", "moments", "pens", "surface", "setting", "saving"
 CHOICES = {
     "place": {"curve": "on the trade-off curve of nu", "fixed": "as given"},
     "model": {
-        "tilt": "equal curvatures, constant pushes (all assumptions hold)",
+        "tilt": "equal curvatures, constant pushes (all assumptions hold, readings coincide)",
         "opposite": "unequal curvatures (linearised: Assumption 2 does not hold)",
         "waves": "sinusoidal pushes, one run step by step (sigma = 0)",
     },

@@ -16,7 +16,7 @@
 /** @typedef {{eta: (s: Setting, t: number) => number, c: (s: Setting) => number,
  *   constantPhaseEnd: (s: Setting) => number, fedavgEta: (s: Setting) => number}} Schedules */
 
-const INFIX = ["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "=="];
+const INFIX = ["+", "-", "*", "/", "<", "<=", ">", ">=", "=="];
 const CALLED = ["min", "max", "sqrt", "cbrt", "log1p", "floor"];
 /** An operation of a tree as a line of this language. @param {string} name @param {string[]} parts
  * @returns {string} */
@@ -24,6 +24,8 @@ function written(name, parts) {
   const [x, y, r] = parts;
   if (INFIX.includes(name)) return `(${x} ${name} ${y})`;
   if (CALLED.includes(name)) return `Math.${name}(${parts.join(", ")})`;
+  // beyond 2^53 a float cannot tell, and the page's runs are whole rounds
+  if (name === "%") return `(${x} > 2 ** 53 ? 0 : ${x} % ${y})`;
   if (name === "**") return `Math.pow(${x}, ${y})`;
   if (name === "//") return `Math.floor(${x} / ${y})`;
   if (name === "digamma") return `digamma(${x})`;

@@ -64,9 +64,8 @@ export function surfaceFrame({ batches, locals }, width, height) {
 /** @param {import("./pens.mjs").Pen} pen @param {Surface} surface
  * @param {import("./pens.mjs").Frame} frame @param {string} ink @param {string} empty */
 export function drawSurface(pen, surface, frame, ink, empty) {
-  const { grid, batches, locals, choice, corner, curve, ends } = surface;
+  const { grid, batches, locals, choice, corner, curve, ends: [low, high] } = surface;
   const at = scalesOf(frame);
-  const [low, high] = ends;
   const [wide, tall] = [Math.sqrt(batches[1]), Math.sqrt(locals[1])];
   grid.forEach((row, j) =>
     row.forEach((v, i) => {
