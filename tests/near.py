@@ -24,6 +24,7 @@ COVERS: dict[str, tuple[str, ...]] = {
     "pyproject.toml": ("tests/whole/test_layers.py", "tests/whole/test_packaging.py"),
     "stemtheory/oracles/heterogeneity.py": (CONTRACT, "tests/docs/test_guides.py"),
     "stemtheory/oracles/noise.py": (CONTRACT, "tests/docs/test_guides.py"),
+    "stemtheory/report/explorer/": ("tests/report/explorer",),
     "stemtheory/schedules/": ("tests/docs/test_guides.py",),
     "sweeps/": ("tests/experiment/test_builtin_sweeps.py",),
 }

@@ -1,7 +1,8 @@
 """The theorems' bounds, term by term: evaluated, inverted, and held against measurements."""
 
 from stemtheory.bounds.advise.measured import advise_on
-from stemtheory.bounds.advise.search import Question, cheapest_at
+from stemtheory.bounds.advise.search import BOUNDS as OFFERED
+from stemtheory.bounds.advise.search import NUS, STRIDES, Question, cheapest_at
 from stemtheory.bounds.constants import (
     EXPLICIT_SIGMA,
     EXPLICIT_SLOPE,

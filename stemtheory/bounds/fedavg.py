@@ -6,7 +6,6 @@ Paper: Thm: Flexible_FedAvg; App: FedAvg.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from stemtheory.bounds.formulas import BoundFormula, Premise, Setting, Terms, whole_rounds
 from stemtheory.schedules import FEDAVG_TRADE_OFF, Curve, largest_minibatch, shortest_run
@@ -38,7 +37,7 @@ def _minibatch_point(_: Curve, T: float, K: int, L: float) -> Curve:
 
 
 def _minibatch_settle(s: Setting) -> Setting:
-    return replace(s, I=1, b=max(1.0, largest_minibatch(s.T, s.K, s.L)))
+    return s.at(I=1, b=_minibatch_point(Curve(1, 1, False), s.T, s.K, s.L).b)
 
 
 def _minibatch_premises(s: Setting) -> tuple[Premise, ...]:

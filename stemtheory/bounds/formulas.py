@@ -134,4 +134,5 @@ def at_most_a_jump(s: Setting, most: int) -> Premise:
 
 def on_the_curve(point: Curve, T: float, K: int) -> Curve:
     """Raise b where rounding left I^3 (bK)^2 below T, which corollaries need: b >= sqrt(S)/(IK)."""
-    return point._replace(b=max(point.b, math.sqrt(T / point.I) / (point.I * K)))
+    S = -(-T // point.I)  # a run has whole rounds, so T is rounded up to them
+    return point._replace(b=max(point.b, math.sqrt(S) / (point.I * K)))

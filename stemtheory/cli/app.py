@@ -264,6 +264,20 @@ def reproduce(
     return int(bool(result["verify"].get("unexpected")))
 
 
+@app.command(epilog=example("explore"))
+def explore(out: o.PageFile = Path("out/explorer.html"), json: o.Json = False) -> int:
+    """Write one page with bounds, exact moments and the surface of (b, I) under sliders.
+
+    It opens from the disk without a network, and a setting of it can be sent as its address.
+    """
+    from stemtheory.report.explorer import write_explorer
+
+    page = write_explorer(out)
+    document = {"page": str(page), "bytes": page.stat().st_size}
+    console.emit(document, json, lambda: console.line(f"page: {page}"))
+    return 0
+
+
 cli_claims.register(app)
 cli_probe.register(app)
 cli_constants.register(app)

@@ -26,6 +26,7 @@ _LINES = {
     "certify": ("certify stem --K 4 --I 4 --b 1", "a proof by machine, for all problems at once"),
     "tighten": ("tighten --weights 1,4,1", "steps and theorem where sigma^2 is 4 L gap"),
     "slack": ("slack --K 2 --I 2", "what each step of the proof costs at K = 2, I = 2"),
+    "explore": ("explore --out explorer.html", "the theorems under sliders, in one page"),
     "advise": ("advise --epsilon 1e-3 --round-cost 100", "the cheapest proved way to epsilon"),
 }
 

@@ -121,6 +121,7 @@ _RECORD, _OFTEN = (
 RecordEvery = Annotated[Text, _output("--record-every INT", _RECORD, _OFTEN)]
 OutFile = Annotated[File, _output("--out FILE", "write the trace: .npz, .json or .csv")]
 PlotFile = Annotated[File, _output("--plot FILE", "draw it: .png, .pdf or .svg")]
+PageFile = Annotated[Path, _output("--out FILE", "the page: .html", True)]
 OutFolder = Annotated[Path, _output("--out DIR", "folder of the results", True)]
 Store = Annotated[File, _output("--store FILE", "results of sweeps")]
 _FORMAT = "png, pdf, svg, with commas"

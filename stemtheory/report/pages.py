@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).with_name("templates")
+EXPLORER = Path(__file__).with_name("explorer") / "templates"
 
 
 def render(template: str, **data: Any) -> str:
@@ -31,7 +32,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     found = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader([TEMPLATES, EXPLORER]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

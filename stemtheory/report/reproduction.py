@@ -29,6 +29,8 @@ from stemtheory.report.drawing import (
     writable_folder,
     write_table,
 )
+from stemtheory.report.explorer import NAME as EXPLORER
+from stemtheory.report.explorer import write_explorer
 from stemtheory.report.manifest import Manifest, key_of
 from stemtheory.report.pages import TEMPLATES
 from stemtheory.report.report_page import report_page
@@ -84,6 +86,7 @@ def reproduce(
     with part(*shares[3:5]):
         figures, left_out = every_figure(mode, manifest)
     progress("writing the report")
+    write_explorer(folder / EXPLORER, beside=True)
     page = report_page(
         folder,
         mode=mode,

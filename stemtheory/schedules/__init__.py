@@ -21,6 +21,7 @@ from stemtheory.schedules.curves import (
 from stemtheory.schedules.fedavg_stepsizes import (
     FedAvgCalibrated,
     FedAvgTheorem,
+    fedavg_eta,
     largest_minibatch,
     shortest_run,
 )

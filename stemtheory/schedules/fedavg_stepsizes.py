@@ -6,7 +6,7 @@ Paper: Thm: Flexible_FedAvg.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,14 @@ def shortest_run(L: float, K: int, b: float, I: int) -> float:
 def largest_minibatch(T: float, K: int, L: float) -> float:
     """Return T/(81 L^2 K), the b at which a run of T steps with I = 1 is the shortest allowed."""
     return T / (SHARE**2 * L**2 * K)
+
+
+def fedavg_eta(T: Any, K: Any, b: Any) -> Any:
+    """Return the paper's step size sqrt(bK/T), the same at every t.
+
+    Paper: Thm: Flexible_FedAvg.
+    """
+    return np.sqrt(b * K / T)
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class FedAvgTheorem:
 
     def eta(self, t: ArrayLike) -> Floats:
         """Return sqrt(bK/T) in the shape of t."""
-        return np.full_like(times(t), np.sqrt(self.b * self.K / self.T))
+        return np.full_like(times(t), fedavg_eta(self.T, self.K, self.b))
 
     def momentum(self, t: ArrayLike) -> Floats:
         """Return 1 in the shape of t."""

@@ -498,3 +498,12 @@ def test_each_bound_has_its_own_curve() -> None:
     assert log_free.b >= stem_curve(T, K, 0.3).b
     assert "b >= sqrt(S)/(I K)" not in unmet("stem-log-free", s)
     assert bound_curve("minibatch-sgd", 81_000, 4, 0.7, 1) == (1, 250, False)
+
+
+@pytest.mark.parametrize("T", [1000, 4097, 1_000_000, 10**9 + 1])
+@pytest.mark.parametrize("nu", [0.3, 0.5, 1.0])
+def test_the_log_free_point_is_that_of_whole_rounds(T: int, nu: float) -> None:
+    """T is rounded up to whole rounds after b was chosen: all premises are met there as well."""
+    I, b, _ = bound_curve("stem-log-free", T, 4, nu, 1.0)
+    s = Setting(-(-T // I) * I, 4, b, I, 1.0, 0.5, 1.0, 1.0)
+    assert [p.name for p in evaluate("stem-log-free", s).premises if not p.ok] == []

@@ -190,6 +190,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--plot": (RESULTS, ("--plot", "b,mean_grad_sq")),
         "--out": ((*RESULTS, "--plot", "b,mean_grad_sq"), ("--out", "other.svg")),
     },
+    "explore": {"--out": (("explore",), ("--out", "other.html"))},
     "certify": {
         "NAME": (CERTIFY, ()),
         "--reading": (CERTIFY, ("--reading", "average-first")),

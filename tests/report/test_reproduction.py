@@ -139,6 +139,7 @@ def test_the_page_is_whole_and_escaped(tmp_path: Path) -> None:
         (tmp_path / f"bounds.{ending}").touch()
     for ending in ("csv", "md", "tex", "html"):
         (tmp_path / f"ledger.{ending}").touch()
+    (tmp_path / "explorer.html").touch()
     text = report_page(
         tmp_path,
         mode="quick",
@@ -240,6 +241,7 @@ def test_reproduce_writes_one_report(tmp_path: Path) -> None:
     files = contents(tmp_path / "a")
     assert set(files) == {
         "index.html",
+        "explorer.html",
         "manifest.json",
         *(f"bounds.{ending}" for ending in ("csv", "md", "tex")),
         *(f"ledger.{ending}" for ending in ("csv", "json", "md", "tex", "html")),

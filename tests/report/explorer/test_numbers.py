@@ -1,0 +1,226 @@
+"""The page's numbers, computed by Node, against Python's at random settings of the whole range."""
+
+import json
+import math
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stemtheory import UsageError, load_problem
+from stemtheory.bounds import BOUNDS, Setting, bound_curve, evaluate, invert, samples_per_worker
+from stemtheory.bounds.advise import advise
+from stemtheory.moments import LinearModel, moments
+from stemtheory.moments.linear_model import Group
+from stemtheory.report.explorer.formulas import formulas
+from stemtheory.report.explorer.page import TEMPLATES
+from stemtheory.schedules import Theorem
+from stemtheory.simulator import simulate
+from tests.report.explorer.test_formulas import draw, setting
+
+NODE = shutil.which("node")
+SETTINGS = 300
+pytestmark = pytest.mark.skipif(NODE is None, reason="no Node, which runs the page's modules")
+ONE_VALUE = 1e-10  # relative, and where Python itself has fewer digits
+FEWER = 1e-6
+CONTROLS = ("overwrite", "average-both")
+READINGS = ("literal", "average-first", *CONTROLS, "fedavg")
+
+
+def near(value: Any, relative: float) -> Any:
+    """Return what a number so near compares equal to; pytest's own allows 1e-12 besides."""
+    return pytest.approx(value, rel=relative, abs=0)
+
+
+def ask(asked: list[dict[str, Any]]) -> list[Any]:
+    """Return what the page's modules answer."""
+    script = Path(__file__).with_name("compute.mjs")
+    done = subprocess.run(
+        [str(NODE), str(script), str(TEMPLATES)],
+        input=json.dumps({"data": formulas(), "asked": asked}),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return list(json.loads(done.stdout))
+
+
+def drawn(seed: int, n: int = SETTINGS) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    return [draw(rng) for _ in range(n)]
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_and_costs(name: str) -> None:
+    settings = [setting(at) for at in drawn(1)]
+    found = ask([{"kind": "bound", "name": name, "s": s} for s in settings])
+    for s, got in zip(settings, found, strict=True):
+        bound = evaluate(name, Setting(**s))
+        assert got["value"] == near(bound.value, ONE_VALUE)
+        assert got["terms"] == near(bound.terms, ONE_VALUE)
+        assert got["premises"] == [p._asdict() for p in bound.premises]
+        settled = BOUNDS[name].settle(Setting(**s))
+        samples = samples_per_worker(BOUNDS[name].algorithm, settled)
+        assert got["counts"]["samples"] == near(samples, ONE_VALUE)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_curve(name: str) -> None:
+    settings = drawn(2)
+    found = ask(
+        [{"kind": "curve", "name": name, "s": setting(at), "nu": at["nu"]} for at in settings]
+    )
+    for at, got in zip(settings, found, strict=True):
+        point = bound_curve(name, at["T"], at["K"], at["nu"], at["L"])
+        assert (got["I"], got["clipped"]) == (point.I, point.clipped)
+        assert got["b"] == near(point.b, ONE_VALUE)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "along"])
+def test_inversions(kind: str) -> None:
+    settings = drawn(3)
+    names = [list(BOUNDS)[i % len(BOUNDS)] for i in range(len(settings))]
+    asked = [
+        {"kind": kind, "name": name, "s": setting(at), "epsilon": at["epsilon"], "nu": at["nu"]}
+        for name, at in zip(names, settings, strict=True)
+    ]
+    for name, at, got in zip(names, settings, ask(asked), strict=True):
+        constants = {key: at[key] for key in ("K", "L", "sigma", "zeta", "gap")}
+        place = {"nu": at["nu"]} if kind == "along" else {"b": at["b"], "I": at["I"]}
+        try:
+            want = invert(name, at["epsilon"], **constants, **place)
+        except UsageError:
+            assert got is None
+            continue
+        assert got["T"] == near(want.T, ONE_VALUE)
+        assert (got["I"], got["b"]) == (want.I, near(want.b, ONE_VALUE))
+
+
+def groups_of(at: dict[str, Any], opposite: bool) -> list[Group]:
+    """Return like workers: pushed apart by zeta, and with unequal curvatures if ``opposite``."""
+    K, h = int(at["K"]), at["L"] * at["h"]
+    V, push = (at["L"] - h if opposite else 0.0), at["zeta"] / 2
+    pair = [Group(h + V, push, K // 2), Group(h - V, -push, K // 2)] if K > 1 else []
+    return pair + ([Group(h, 0.0, 1)] if K % 2 else [])
+
+
+def exact(groups: list[Group], at: dict[str, Any], reading: str, unit: float = 1.0) -> float:
+    """Return Python's exact moment; x and gradients counted in other units give the same."""
+    scaled = [Group(g.curvature / unit, g.offset / unit, g.size) for g in groups]
+    model = LinearModel(tuple(scaled), 0.0, at["sigma"] / unit)
+    named: dict[str, Any] = {} if reading == "fedavg" else {"sync": reading}
+    sizes = {"T": at["T"], "b": at["b"], "I": at["I"], "x1": at["x1"]}
+    name = "fedavg" if reading == "fedavg" else "stem"
+    steps = {"eta": at["eta"] * unit} | ({} if reading == "fedavg" else {"a": at["a"]})
+    found = moments(
+        model, name, schedule="constant", schedule_options=steps, **sizes, **named
+    ).mean_grad_sq
+    return found * unit**2
+
+
+@cache
+def runs() -> tuple[list[dict[str, Any]], list[float], list[float]]:
+    """Return what is asked, Python's moments, and its own error: the same, counted otherwise."""
+    asked, want, error = [], [], []
+    for i, at in enumerate(drawn(4)):
+        reading, groups = READINGS[i % 5], groups_of(at, opposite=i % 2 == 1)
+        model = LinearModel(tuple(groups), 0.0, at["sigma"])
+        steps = Theorem(model.L, model.K, at["b"], at["I"])
+        longest = max(1.0, 0.9 * steps.constant_phase_end)
+        at["T"] = at["I"] * max(1, int(min(at["T"], longest) / at["I"]))
+        at["x1"] = math.sqrt(2 * at["gap"] / (at["L"] * at["h"]))
+        at["a"] = float(steps.momentum(2))
+        fedavg = math.sqrt(at["b"] * model.K / at["T"])
+        at["eta"] = fedavg if reading == "fedavg" else float(steps.eta(1))
+        value = exact(groups, at, reading)
+        others = (
+            [
+                exact(groups[::-1], at, reading),
+                exact(groups[1:] + groups[:1], at, reading),
+                exact(groups, at, reading, 3.0),
+            ]
+            if reading in CONTROLS
+            else []
+        )
+        error.append(max((abs(o / value - 1) for o in others if value < math.inf), default=0.0))
+        want.append(value)
+        shown = [{"H": g.curvature, "o": g.offset, "size": g.size} for g in groups]
+        s = {**setting(at), "L": model.L}
+        linear = {"groups": shown, "level": at["sigma"]}
+        asked.append(
+            {"kind": "moments", "model": linear, "reading": reading, "s": s, "x1": at["x1"]}
+        )
+    return asked, want, error
+
+
+def allowed(error: float) -> float:
+    """Return the relative difference allowed where Python's own digits end at ``error``.
+
+    The estimate is the largest of three differences, so a hundredfold of it is taken.
+    """
+    return ONE_VALUE if 100 * error <= ONE_VALUE else max(FEWER, 100 * error)
+
+
+@pytest.mark.slow
+def test_exact_moments() -> None:
+    asked, want, error = runs()
+    sure = 0
+    for one, got, value, wrong in zip(asked, ask(asked), want, error, strict=True):
+        number = math.inf if got == "inf" else got
+        assert number == near(value, allowed(wrong)), one
+        sure += allowed(wrong) == ONE_VALUE
+    assert sure > 0.8 * SETTINGS
+
+
+@pytest.mark.slow
+def test_a_wrong_map_is_noticed() -> None:
+    """A step that is a millionth off is rejected at settings where digits are sure."""
+    asked, want, error = runs()
+    off = [{**one, "s": {**one["s"], "L": one["s"]["L"] * (1 + 1e-6)}} for one in asked]
+    far = [
+        allowed(wrong) == ONE_VALUE and got != "inf" and abs(got / value - 1) > ONE_VALUE
+        for got, value, wrong in zip(ask(off), want, error, strict=True)
+    ]
+    assert sum(far) > SETTINGS / 2
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_one_run_without_noise(reading: str) -> None:
+    """Sinusoidal workers, step by step: as the simulator follows them."""
+    base = "fedavg" if reading == "fedavg" else "stem"
+    for K, b, I, h, zeta, x1, T in (
+        (2, 50, 2, 0.005, 2.0, 240.0, 400),
+        (5, 1, 7, 0.3, 1.0, 4.0, 700),
+    ):
+        named: dict[str, Any] = {} if base == "fedavg" else {"sync": reading}
+        problem = load_problem("quadratic", K=K, dim=1, h=h, L=1.0, sigma=0.0, zeta=zeta)
+        trace = simulate(problem, base, T=T, b=b, I=I, x1=x1, replicates=1, **named)
+        half = {"size": K // 2}
+        pushes = [{**half, "push": zeta / 2}, {**half, "push": -zeta / 2}]
+        pushes += [{"size": 1, "push": 0.0}] if K % 2 else []
+        gradients = {"h": h, "wave": 2 * (1 - h) / zeta, "pushes": pushes}
+        s = {"T": T, "K": K, "b": b, "I": I, "L": 1.0, "sigma": 0.0, "zeta": zeta, "gap": 1.0}
+        one = {"kind": "run", "problem": gradients, "reading": reading, "x1": x1}
+        (got,) = ask([{**one, "s": {**s, "sync_batch": 1}}])
+        assert got == near(trace.mean_grad_sq, 1e-9)
+
+
+@pytest.mark.slow
+def test_the_advisers_choice() -> None:
+    keys = ("epsilon", "K", "L", "sigma", "zeta", "gap", "sample_cost", "round_cost")
+    questions = []
+    for at in drawn(5, 6):
+        q = {key: at[key] for key in keys}
+        questions.append({**q, "epsilon": min(q["epsilon"], q["L"] * q["gap"])})
+    found = ask([{"kind": "advise", "q": q} for q in questions])
+    for q, got in zip(questions, found, strict=True):
+        choice = advise(**q)["choice"]
+        kept = ("algorithm", "bound", "b", "I")
+        assert {key: got["choice"][key] for key in kept} == {key: choice[key] for key in kept}
+        for key in ("T", "samples", "rounds", "vectors", "cost"):
+            assert got["choice"][key] == near(choice[key], ONE_VALUE)
