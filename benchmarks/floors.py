@@ -17,11 +17,11 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from stemtheory import __version__
-from stemtheory.claims.evidence.floors import by_arrivals, chain_of, chance, samples_in_all
+from stemtheory.claims.floors.counts import by_arrivals, chain_of, chance, samples_in_all
 from stemtheory.claims.floors.samples import end_cases
 from stemtheory.figures import floors
-from stemtheory.oracles import links
-from stemtheory.oracles.chain_entry import drop
+from stemtheory.oracles.chains import links
+from stemtheory.oracles.chains.entry import drop
 
 LINKS = 43  # of the average drop of a link
 

@@ -102,7 +102,7 @@ def _progress(trace: Trace) -> dict[str, Any]:
         return {}
     arrived = trace.arrived_at[trace.arrived_at > 0]
     found = {
-        "links": trace.circumstances.dials.get("links"),
+        "links": trace.circumstances.dials.get("links", int(trace.progress.max())),
         "found": float(trace.progress[-1].mean()),
         "arrived_replicates": len(arrived),
         "arrived_at": int(arrived.min()) if len(arrived) else None,
@@ -221,6 +221,8 @@ def _reasons(result: dict[str, Any], found: tuple[Margin, ...]) -> dict[str, str
     reasons["B"] = f"{result['algorithm']} has no first batch"
     for m in found:
         reasons |= {f"bounds.{m.name}": m.reason, f"margins.{m.name}": m.reason}
+    if "chain" in result:
+        reasons["chain.arrived_at"] = "no replicate found all links"
     for name in result["constants"]:
         reasons[f"constants.{name}"] = "unbounded or beyond the numbers of this machine"
     return {path: text for path, text in reasons.items() if _lookup(result, path) is None}

@@ -139,6 +139,22 @@ def test_run_has_the_keys_scripts_rely_on(capsys: pytest.CaptureFixture[str]) ->
     assert found["margins"] == {n: pytest.approx(v / high) for n, v in found["bounds"].items()}
 
 
+def test_run_says_how_many_links_of_a_chain_were_found(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["run", "split_chain", "fedavg", "--K", "2", "--dim", "4", "--I", "64", "--b", "1"]
+    run += ["--schedule", "constant", "--set", "schedule.eta=1", "--replicates", "2"]
+    found = ask(capsys, *run, "--T", "640")
+    assert (found["chain"]["links"], found["chain"]["found"]) == (4, 4)
+    assert found["chain"]["arrived_replicates"] == 2
+    assert 3 * 64 < found["chain"]["arrived_at"] <= 640
+    assert set(found["x1"]) == {0}
+    assert set(nulls(found)) == set(found["reasons"])
+    short = ask(capsys, *run, "--T", "64")
+    assert set(nulls(short)) == set(short["reasons"])
+    assert "chain.arrived_at" in short["reasons"]
+    assert main([*run, "--T", "64"]) == 0
+    assert "1 of 4, the end by 0 of 2 replicates" in capsys.readouterr().out
+
+
 def test_letters_and_words_are_the_same_options(capsys: pytest.CaptureFixture[str]) -> None:
     letters = ["--T", "6_0", "--K", "2", "--b", "2", "--I", "2", "--B", "3", "--x1", "-0.5"]
     words = ["--steps", "60.0", "--workers", "2e0", "--batch", "2", "--local-steps", "2"]

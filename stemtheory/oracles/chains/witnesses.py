@@ -1,4 +1,4 @@
-"""Where a chain's constants are reached, or nearly: the witnesses of ``chain_entry``.
+"""Where a chain's constants are reached, or nearly: the witnesses of ``entry``.
 
 The points of L and zeta were found by a search, and are good for every instance: in units of
 lambda they do not depend on it. L reaches 134.02 of 152, the sum of moduli of a row 149.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stemtheory.oracles.chain import Chain
+from stemtheory.oracles.chains.chain import Chain
 from stemtheory.oracles.problem import Witness
 from stemtheory.runtime import Floats
 

@@ -1,0 +1,1 @@
+"""Chains: instances of lower bounds, their links, their coin, their constants with witnesses."""
