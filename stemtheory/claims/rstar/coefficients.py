@@ -2,7 +2,7 @@
 
 The free constants are h_0, c_0, p_0, the weights p_A, p_C, p_D, Lam, and theta in part (a), tau
 else. Only upper bounds of I/m, 1/m, 1/I, 1/b and a enter, and each side is monotone in them: one
-evaluation at the ``Corner`` of a case covers every I, m, b and K in it.
+evaluation at the ``Extreme`` of a case covers every I, m, b and K in it.
 
 See docs/theorem-rstar.md, steps 1 to 7 and section 4.
 """
@@ -79,7 +79,7 @@ CURVE_ONE: Mapping[str, Fraction] = {
 
 
 @dataclass(frozen=True)
-class Young:
+class ErrorFactors:
     """What step 1 makes of the error: factors of q_t^2, of X at a jump (before 1/m), of noise."""
 
     normal: Expr
@@ -88,7 +88,7 @@ class Young:
 
 
 @dataclass(frozen=True)
-class Corner:
+class Extreme:
     """Upper bounds of I/m, 1/m, 1/I, (I - 1)/I^2 and 1/b that a case of the proof allows."""
 
     I_over_m: Expr
@@ -99,21 +99,21 @@ class Corner:
 
 
 ONE = expr(1)
-INEQUALITY = Young(1 + theta, 1 + theta, 1 + 1 / theta)  # part (a), every m
-IDENTITY = Young(ONE, ONE, ONE)  # parts (b) to (e), m = 1: nothing is lost
-WITH_BATCH = Young(ONE, 1 + tau, 1 + 1 / (M * tau))  # m >= 2: tau pays for the missing share
+INEQUALITY = ErrorFactors(1 + theta, 1 + theta, 1 + 1 / theta)  # part (a), every m
+IDENTITY = ErrorFactors(ONE, ONE, ONE)  # parts (b) to (e), m = 1: nothing is lost
+WITH_BATCH = ErrorFactors(ONE, 1 + tau, 1 + 1 / (M * tau))  # m >= 2: tau pays for the missing share
 
 # Any I >= 2 with I/m at most M; and those among them that have a sync batch, so I >= M + 1.
-EVERY = Corner(M, ONE, ONE / 2, ONE / 4, ONE)
-BATCHED = Corner(M, ONE / 2, 1 / (M + 1), M / (M + 1) ** 2, ONE)
+EVERY = Extreme(M, ONE, ONE / 2, ONE / 4, ONE)
+BATCHED = Extreme(M, ONE / 2, 1 / (M + 1), M / (M + 1) ** 2, ONE)
 
 
-def growth(at: Corner) -> Expr:
+def growth(at: Extreme) -> Expr:
     """Return G, a bound of (1 + v)^{I-1} with v = (1 + a (I - 1)) h/I."""
     return exp((1 + c_0 * h_0**2 * at.steps_over_I2) * h_0)
 
 
-def carried_on(at: Corner) -> Expr:
+def carried_on(at: Extreme) -> Expr:
     """Return rho: what the consensus error at one jump leaves at the next."""
     return kappa * growth(at) * h_0
 
@@ -128,12 +128,12 @@ CONTRACTS = p_A + p_C + p_D <= 1 - carried_on(EVERY)
 ONE_STEP = ((2 - c_0 * h_0**2) * c_0 >= Lam / 2) & (h_0 / 2 + 1 / Lam <= Q("1/2"))
 
 
-def drift_cost(young: Young) -> Expr:
+def drift_cost(young: ErrorFactors) -> Expr:
     """Return what sum eta E Delta_t and sum eta E X_t cost together, per E_s/K (step 6)."""
     return young.normal / Lam + (1 + 1 / p_0) * h_0**2 / 4
 
 
-def collected(young: Young, at: Corner) -> tuple[Expr, Expr, Expr]:
+def collected(young: ErrorFactors, at: Extreme) -> tuple[Expr, Expr, Expr]:
     """Return the left sides of (7): of ||dbar||^2, of zeta^2 and of sigma^2."""
     cost, G = drift_cost(young), growth(at)
     once = G**2 * h_0**2 / (Lam * (1 - carried_on(at)))
@@ -152,7 +152,7 @@ def collected(young: Young, at: Corner) -> tuple[Expr, Expr, Expr]:
     )
 
 
-def step_seven(young: Young, at: Corner) -> Line:
+def step_seven(young: ErrorFactors, at: Extreme) -> Line:
     """Return (7): that ||dbar||^2 is absorbed, and zeta^2 and sigma^2 get what is stated."""
     dbar, from_zeta, from_sigma = collected(young, at)
     room = Q("1/2") - h_0 * at.one_over_I / 2 - young.normal / Lam

@@ -52,7 +52,7 @@ from stemtheory.claims.rstar.coefficients import (
     ONE_STEP,
     RSTAR_PARTS,
     WITH_BATCH,
-    Corner,
+    Extreme,
     step_seven,
 )
 from stemtheory.claims.stating import exact, sized
@@ -62,7 +62,7 @@ IDENTITY_PARTS = "bcde"
 
 # --- what must hold -------------------------------------------------------------------------------
 
-ALONE = Corner(I, ONE, 1 / I, EVERY.steps_over_I2, 1 / b)
+ALONE = Extreme(I, ONE, 1 / I, EVERY.steps_over_I2, 1 / b)
 ANY_BATCH = replace(ALONE, I_over_m=I / m, one_over_m=1 / m)
 TOGETHER = replace(ANY_BATCH, steps_over_I2=BATCHED.steps_over_I2)
 PROVES = CANCELS & CONTRACTS
