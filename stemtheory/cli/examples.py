@@ -25,6 +25,7 @@ _LINES = {
     "results": ("results results/tradeoff.sqlite", "the cells of a store"),
     "certify": ("certify stem --K 4 --I 4 --b 1", "a proof by machine, for all problems at once"),
     "tighten": ("tighten --weights 1,4,1", "steps and theorem where sigma^2 is 4 L gap"),
+    "new": ("new pack mypack", "a pack with two claims and its tests in mypack/, to start from"),
     "advise": ("advise --epsilon 1e-3 --round-cost 100", "the cheapest proved way to epsilon"),
 }
 

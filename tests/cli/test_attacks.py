@@ -66,7 +66,16 @@ DEAR: dict[str, tuple[str, ...]] = {
 BASES = CHEAP | DEAR
 # of a kind that is no number: names, files, switches
 WORDS = {
-    *("--noise", "--heterogeneity", "--set", "--schedule", "--sync", "--backend", "--engine"),
+    *(
+        "--pack",
+        "--noise",
+        "--heterogeneity",
+        "--set",
+        "--schedule",
+        "--sync",
+        "--backend",
+        "--engine",
+    ),
     *("--dtype", "--plot", "--out", "--format", "--store", "--replay", "--problem"),
     *("--dask", "--where", "--export", "--tex", "--reading", "--check", "--certificate", "--mode"),
 }

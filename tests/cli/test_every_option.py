@@ -42,6 +42,7 @@ SWEEP = ("sweep", "tiny.toml", "--store", "s.sqlite")
 RESULTS = ("results", "s.sqlite")
 CERTIFY = ("certify", "stem", "--I", "2", "--K", "2")
 TIGHTEN = ("tighten",)
+NEW = ("new", "problem", "fresh")
 TINY = """
 [settings]
 problem = "cosine"
@@ -213,6 +214,11 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--h": (TIGHTEN, ("--h", "1/5")),
         "--out": (TIGHTEN, ("--out", "x.json")),
     },
+    "new": {
+        "KIND": (NEW, ()),
+        "NAME": (NEW, ()),
+        "--out": (NEW, ("--out", "elsewhere")),
+    },
     "advise": {
         "--epsilon": (ADVISE, ("--epsilon", "0.4")),
         "--problem": (ADVISE, ("--problem", "cosine")),
@@ -254,6 +260,8 @@ PLACES = {
     ("sweep", "NAME"): (1, "other.toml"),
     ("results", "STORE"): (1, "t.sqlite"),
     ("certify", "NAME"): (1, "fedavg"),
+    ("new", "KIND"): (1, "claim"),
+    ("new", "NAME"): (2, "ours"),
 }
 # Their effect is not in the document.
 ELSEWHERE = {

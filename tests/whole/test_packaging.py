@@ -15,7 +15,9 @@ import pytest
 from stemtheory._version import __version__
 from tests.helpers.sources import ROOT, package_files
 
-SHIPPED = (".py", ".toml", ".mplstyle", ".json", ".html", ".css", ".js", ".svg", "py.typed")
+SHIPPED = (
+    *(".py", ".toml", ".mplstyle", ".json", ".html", ".css", ".js", ".svg", ".txt", "py.typed"),
+)
 
 
 def expected_files() -> set[str]:
