@@ -77,7 +77,17 @@ WORDS = {
         "--engine",
     ),
     *("--dtype", "--plot", "--out", "--format", "--store", "--replay", "--problem"),
-    *("--dask", "--where", "--export", "--tex", "--reading", "--check", "--certificate", "--mode"),
+    *(
+        "--dask",
+        "--where",
+        "--export",
+        "--tex",
+        "--markdown",
+        "--reading",
+        "--check",
+        "--certificate",
+        "--mode",
+    ),
 }
 SETTINGS = {"problem": '"cosine"', "T": "8", "K": "2", "dim": "2", "replicates": "2"}
 

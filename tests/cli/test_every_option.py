@@ -127,6 +127,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--replay": (REPLAY, ()),
         "--out": (VERIFY, ("--out", "ledger")),
         "--tex": (VERIFY, ("--tex", "x.tex")),
+        "--markdown": (VERIFY, ("--markdown", "x.md")),
         "--seed": (VERIFY, ("--seed", "1")),
     },
     "explain": {
@@ -286,6 +287,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     *(((*REPLAY, *more), more[0]) for more in (
         ("--quick",), ("--full",), ("--mutants",), ("--out", "x"), ("--seed", "garbage"),
         ("--seed", "0"), ("--jobs", "1"), ("--tex", "x"),
+        ("--markdown", "x"),
     )),
     ((*REPLAY, "F1"), "a name"),
     ((*ATTACK, "M1"), "a name"),
