@@ -26,6 +26,8 @@ COVERS: dict[str, tuple[str, ...]] = {
     "stemtheory/oracles/noise.py": (CONTRACT, "tests/docs/test_guides.py"),
     "stemtheory/report/explorer/": ("tests/report/explorer",),
     "stemtheory/schedules/": ("tests/docs/test_guides.py",),
+    "stemtheory/pytest_items.py": ("tests/whole/test_pytest_items.py",),
+    "stemtheory_pytest.py": ("tests/whole/test_pytest_items.py",),
     "sweeps/": ("tests/experiment/test_builtin_sweeps.py",),
 }
 BY_NAME = ("problems/", "sweeps/")  # of these tests only those whose names hold the entry's

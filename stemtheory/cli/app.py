@@ -15,6 +15,7 @@ from stemtheory.cli import certify as cli_certify
 from stemtheory.cli import claims as cli_claims
 from stemtheory.cli import console, display
 from stemtheory.cli import constants as cli_constants
+from stemtheory.cli import new as cli_new
 from stemtheory.cli import options as o
 from stemtheory.cli import probe as cli_probe
 from stemtheory.cli import sweeps as cli_sweeps
@@ -285,3 +286,4 @@ cli_sweeps.register(app)
 cli_advise.register(app)
 cli_certify.register(app)
 cli_tighten.register(app)
+cli_new.register(app)

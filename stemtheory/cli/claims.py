@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,7 @@ from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, Verdict, choice, real, whole, write_whole
 
 if TYPE_CHECKING:
-    from stemtheory.claims import ContractRow
+    from stemtheory.claims import Claim, ContractRow
 
 _NAMES = "ids, sections, globs, aliases, or package.module:NAME of your own; all without any"
 Names = Annotated[list[str] | None, o.argument("[CLAIM|SECTION|GLOB]...", _NAMES, claim_names)]
@@ -31,6 +31,10 @@ _TRUST = "the case file may name modules of yours, whose code is then run"
 Trust = Annotated[bool, o.option(None, "--trust", _TRUST)]
 _TEX = "write each claim for a paper's appendix: LaTeX that needs no package"
 TexFile = Annotated[Path | None, o.option(None, "--tex FILE", _TEX)]
+_VERDICTS = "write a table of the verdicts and each claim, as LaTeX that needs no package"
+VerdictsTex = Annotated[Path | None, o.option(None, "--tex FILE", _VERDICTS)]
+_MARKDOWN = "write the table of the verdicts as Markdown"
+VerdictsMarkdown = Annotated[Path | None, o.option(None, "--markdown FILE", _MARKDOWN)]
 _FOLDER = "write ledger.csv, .json, .md, .tex and .html"
 Folder = Annotated[Path | None, o.option(None, "--out DIR", _FOLDER)]
 Jobs = Annotated[str | None, o.option(None, "--jobs INT", "processes; one per core by default")]
@@ -58,16 +62,17 @@ def verify(
     replay: Replay = None,
     trust: Trust = False,
     out: Folder = None,
-    tex: TexFile = None,
+    tex: VerdictsTex = None,
+    markdown: VerdictsMarkdown = None,
     seed: o.Seed = "0",
     jobs: Jobs = None,
     json: o.Json = False,
 ) -> int:
     """Put a paper's claims to the test: a verdict, a margin and the worst case for each."""
     from stemtheory.certificates import is_certified
-    from stemtheory.claims import chosen_packs, select, together, told, uncovered
+    from stemtheory.claims import chosen_packs, select, together, uncovered
     from stemtheory.cli import display_claims
-    from stemtheory.report import claims_latex, ledger_files, writable_folder
+    from stemtheory.report import ledger_files, writable_folder
 
     if replay is not None:
         o.refuse_beside(
@@ -97,10 +102,8 @@ def verify(
         document["files"] = ledger_files.write(
             folder, document, found, level, names or (), pack or ()
         )
-    if tex is not None:
-        rows = document["claims"]
-        each = [told(c, [row for row in rows if row["id"] == c.id]) for c in known.values()]
-        document.setdefault("files", []).append(str(write_whole(tex, claims_latex(each))))
+    for file, text in _appendices(document, known, level, tex, markdown):
+        document.setdefault("files", []).append(str(write_whole(file, text)))
     if not names and any(map(is_certified, known.values())):
         document["certificates"] = _certificates(level)
     packs = chosen_packs(pack or ())
@@ -112,6 +115,25 @@ def verify(
     survivors = [m for m in document.get("mutants", []) if not m["rejected"]]
     refused = [row for row in document.get("certificates", []) if row["why"]]
     return int(bool(document["unexpected"] or survivors or refused))
+
+
+def _appendices(
+    document: dict[str, Any],
+    known: dict[str, Claim],
+    level: str,
+    tex: Path | None,
+    markdown: Path | None,
+) -> Iterator[tuple[Path, str]]:
+    """Yield the files for a paper's appendix that were asked for, each with its text."""
+    from stemtheory.claims import told
+    from stemtheory.report import claims_latex, verdicts_latex, verdicts_markdown
+
+    rows = document["claims"]
+    if tex is not None:
+        each = [told(c, [row for row in rows if row["id"] == c.id]) for c in known.values()]
+        yield tex, "\n".join((verdicts_latex(document, known, level), claims_latex(each)))
+    if markdown is not None:
+        yield markdown, verdicts_markdown(document, known, level)
 
 
 def _certificates(level: str) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ _LINES = {
     "tighten": ("tighten --weights 1,4,1", "steps and theorem where sigma^2 is 4 L gap"),
     "slack": ("slack --K 2 --I 2", "what each step of the proof costs at K = 2, I = 2"),
     "explore": ("explore --out explorer.html", "the theorems under sliders, in one page"),
+    "new": ("new pack mypack", "a pack with two claims and its tests in mypack/, to start from"),
     "advise": ("advise --epsilon 1e-3 --round-cost 100", "the cheapest proved way to epsilon"),
 }
 

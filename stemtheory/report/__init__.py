@@ -11,3 +11,4 @@ from stemtheory.report.plots import draw_cells, draw_costs, draw_probe
 from stemtheory.report.proof_text import certificate_latex, proof_lines
 from stemtheory.report.tables import Column, Table, Value
 from stemtheory.report.trace_files import targets
+from stemtheory.report.verdict_tables import verdicts_latex, verdicts_markdown

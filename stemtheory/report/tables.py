@@ -14,10 +14,21 @@ Value = str | int | float | None
 
 
 class Column(NamedTuple):
-    """A heading, and whether the cells are numbers (set to the right)."""
+    """A heading, and whether the cells are numbers (set to the right).
+
+    ``share`` is how much of a printed page's width its words may take before they are broken.
+    """
 
     name: str
     number: bool = True
+    share: float | None = None
+
+    @property
+    def latex(self) -> str:
+        """How a tabular sets it."""
+        if self.share is not None:
+            return rf"p{{{self.share}\textwidth}}"
+        return "r" if self.number else "l"
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,7 @@ class Table:
         """Return it as a tabular in a table, without a package beyond plain LaTeX."""
         rows = [[c.name for c in self.columns], *([shown(c) for c in row] for row in self.rows)]
         head, *body = (" & ".join(c.translate(LATEX) for c in row) + r" \\" for row in rows)
-        spec = "".join("r" if column.number else "l" for column in self.columns)
+        spec = "".join(column.latex for column in self.columns)
         lines = [
             r"\begin{table}",
             rf"\caption{{{f'{self.title}. {self.note}'.translate(LATEX)}}}",

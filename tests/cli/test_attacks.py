@@ -67,9 +67,28 @@ DEAR: dict[str, tuple[str, ...]] = {
 BASES = CHEAP | DEAR
 # of a kind that is no number: names, files, switches
 WORDS = {
-    *("--noise", "--heterogeneity", "--set", "--schedule", "--sync", "--backend", "--engine"),
+    *(
+        "--pack",
+        "--noise",
+        "--heterogeneity",
+        "--set",
+        "--schedule",
+        "--sync",
+        "--backend",
+        "--engine",
+    ),
     *("--dtype", "--plot", "--out", "--format", "--store", "--replay", "--problem"),
-    *("--dask", "--where", "--export", "--tex", "--reading", "--check", "--certificate", "--mode"),
+    *(
+        "--dask",
+        "--where",
+        "--export",
+        "--tex",
+        "--markdown",
+        "--reading",
+        "--check",
+        "--certificate",
+        "--mode",
+    ),
 }
 SETTINGS = {"problem": '"cosine"', "T": "8", "K": "2", "dim": "2", "replicates": "2"}
 

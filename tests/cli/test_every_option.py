@@ -43,6 +43,7 @@ RESULTS = ("results", "s.sqlite")
 CERTIFY = ("certify", "stem", "--I", "2", "--K", "2")
 TIGHTEN = ("tighten",)
 SLACK = ("slack", "--I", "9", "--K", "1")
+NEW = ("new", "problem", "fresh")
 TINY = """
 [settings]
 problem = "cosine"
@@ -127,6 +128,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--replay": (REPLAY, ()),
         "--out": (VERIFY, ("--out", "ledger")),
         "--tex": (VERIFY, ("--tex", "x.tex")),
+        "--markdown": (VERIFY, ("--markdown", "x.md")),
         "--seed": (VERIFY, ("--seed", "1")),
     },
     "explain": {
@@ -222,6 +224,11 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--I": (SLACK, ("--I", "10")),
         "--b": (SLACK, ("--b", "2")),
     },
+    "new": {
+        "KIND": (NEW, ()),
+        "NAME": (NEW, ()),
+        "--out": (NEW, ("--out", "elsewhere")),
+    },
     "advise": {
         "--epsilon": (ADVISE, ("--epsilon", "0.4")),
         "--problem": (ADVISE, ("--problem", "cosine")),
@@ -263,6 +270,8 @@ PLACES = {
     ("sweep", "NAME"): (1, "other.toml"),
     ("results", "STORE"): (1, "t.sqlite"),
     ("certify", "NAME"): (1, "fedavg"),
+    ("new", "KIND"): (1, "claim"),
+    ("new", "NAME"): (2, "ours"),
 }
 # Their effect is not in the document.
 ELSEWHERE = {
@@ -287,6 +296,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     *(((*REPLAY, *more), more[0]) for more in (
         ("--quick",), ("--full",), ("--mutants",), ("--out", "x"), ("--seed", "garbage"),
         ("--seed", "0"), ("--jobs", "1"), ("--tex", "x"),
+        ("--markdown", "x"),
     )),
     ((*REPLAY, "F1"), "a name"),
     ((*ATTACK, "M1"), "a name"),

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from stemtheory.claims import claims, explain
+from stemtheory.claims import claims, explain, verify
 from stemtheory.cli.app import main
 from stemtheory.report.claim_latex import claim_latex, claims_latex, in_latex
+from stemtheory.report.verdict_tables import verdicts_latex
 
 # Every command that a file may use: LaTeX's own, none of a package.
 WORDS = """
@@ -19,7 +20,7 @@ WORDS = """
     exp footnotesize frac geq hline in kappa label lambda langle lceil ldots left leftarrow leq
     Leftrightarrow ln log mathcal mathrm max mbox medskip min mu nabla neq nu par Phi Psi quad
     raggedright rangle rceil right Rightarrow sigma smallskip sqrt sum textasciicircum theta Theta
-    textasciitilde textbackslash textbar textgreater textless tilde to varphi xi zeta
+    textasciitilde textbackslash textbar textgreater textless textwidth tilde to varphi xi zeta
 """
 KNOWN = set(re.findall(r"\w+", WORDS))
 
@@ -88,7 +89,9 @@ def test_the_commands_write_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     not (shutil.which("pdflatex") or shutil.which("tectonic")), reason="there is no LaTeX"
 )
 def test_it_compiles(tmp_path: Path) -> None:
-    body = claims_latex([explain(name) for name in ("M3", "SCH4", "T1")])
+    names = ("M3", "SCH4", "T1")
+    table = verdicts_latex(verify(names, jobs=1), claims(), "quick")
+    body = table + claims_latex([explain(name) for name in names])
     (tmp_path / "a.tex").write_text(
         "\\documentclass{article}\n\\begin{document}\n" + body + "\\end{document}\n"
     )

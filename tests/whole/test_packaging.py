@@ -16,7 +16,7 @@ from stemtheory._version import __version__
 from tests.helpers.sources import ROOT, package_files
 
 SHIPPED = (
-    *(".py", ".toml", ".mplstyle", ".json", ".html", ".css", ".js", ".mjs", ".svg"),
+    *(".py", ".toml", ".mplstyle", ".json", ".html", ".css", ".js", ".mjs", ".svg", ".txt"),
     *(".LICENSE", "py.typed"),
 )
 
@@ -27,9 +27,11 @@ def expected_files() -> set[str]:
 
 
 def stray_names(names: list[str]) -> set[str]:
-    """Return what would be installed beside ``stemtheory`` and its own metadata."""
+    """Return what would be installed beside ``stemtheory``, its metadata and its plugin."""
     tops = {name.split("/")[0] for name in names}
-    return {top for top in tops if not re.fullmatch(r"stemtheory(-[^/]+\.dist-info)?", top)}
+    return {
+        top for top in tops if not re.fullmatch(r"stemtheory(-[^/]+\.dist-info|_pytest\.py)?", top)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -71,17 +73,18 @@ def test_the_wheel_carries_the_package_and_nothing_else(source: Path) -> None:
     carried = {name for name in names if name.startswith("stemtheory/")}
     assert carried == expected_files() | {"stemtheory/sweeps/packaging_probe.toml"}
     assert "stemtheory/py.typed" in carried
+    assert "stemtheory_pytest.py" in names
 
 
 def test_the_sdist_carries_the_package_and_its_papers(source: Path) -> None:
     names = set(_build(source, "sdist"))
-    assert expected_files() - names == set()
+    assert expected_files() | {"stemtheory_pytest.py"} <= names
     assert {"LICENSE", "CITATION.cff", "CHANGELOG.md", "tests/data/paper_labels.txt"} <= names
 
 
 def test_a_stray_top_level_name_is_rejected() -> None:
     names = ["stemtheory/__init__.py", "stemtheory-0.2.0.dist-info/METADATA", "problems/a.py"]
-    assert stray_names(names) == {"problems"}
+    assert stray_names([*names, "stemtheory_pytest.py"]) == {"problems"}
 
 
 @pytest.mark.parametrize("folder", ["problems", "sweeps", "figures"])
