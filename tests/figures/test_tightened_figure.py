@@ -235,12 +235,12 @@ def test_the_page_has_the_numbers_of_the_figure() -> None:
         assert said in page
         assert f"{alone['printed', b]:.2f}" == (one if more == "R*" else other)
         assert f"{alone['R*', b]:.2f}" == (other if more == "R*" else one)
-    for kind, pair, said in (
+    for kind, pair, size in (
         ("bound", ("Theorem R*", "Theorem R"), 119),
         ("run", ("certificate", "printed"), 555),
     ):
-        assert f"from {said}" in page or f"from zeta^2 = {said}" in page
-        assert f"{figure.crossing(t, kind, *pair):.3g}" == str(said)
+        assert f"from {size}" in page or f"from zeta^2 = {size}" in page
+        assert f"{figure.crossing(t, kind, *pair):.3g}" == str(size)
 
 
 @pytest.mark.parametrize("series", ["R*", "certificate"])
