@@ -12,6 +12,7 @@ from scipy.stats import t as t_distribution
 from stemtheory.claims.base import Case, Claim, Comparison, Kind, dials
 from stemtheory.claims.checking import check, opened, rows_of
 from stemtheory.claims.evidence.path import record
+from stemtheory.claims.evidence.states.run import StateRun
 from stemtheory.claims.judge import ALPHA, INSTANCES, critical, detectable, instances, judge
 from stemtheory.claims.ledger import claims
 from stemtheory.runtime import Verdict
@@ -160,8 +161,9 @@ def test_case_survives_json() -> None:
 @pytest.mark.parametrize("algorithm", ["scaffold", "mime"])
 def test_no_other_algorithm_is_recorded_as_stem(algorithm: str) -> None:
     case = Case("quadratic", 2, 1, 1, 2, 1, algorithm=algorithm)
-    with pytest.raises(UsageError, match=f"names {algorithm}, but a path claim"):
-        opened(Claim("X", "eq: Step-Size", "pathwise", "s", "f"), case)
+    run = opened(Claim("X", "eq: Step-Size", "pathwise", "s", "f"), case)
+    assert isinstance(run, StateRun)
+    assert type(run.algorithm).__name__.lower() == algorithm
 
 
 @pytest.mark.parametrize("reading", ["literal", "average-first", "overwrite", "average-both"])

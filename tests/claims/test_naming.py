@@ -75,7 +75,10 @@ def test_a_claim_is_found_by_what_it_is_called(words: str, name: str) -> None:
     [
         ("lemma 3", "may be P3 (Lemma A.3), F3 (Lemma B.3), U3 (Lemma C.3): name one of them."),
         ("M33", "did you mean M3?"),
-        ("descent lemm", "may be M2 (Lemma A.5), F3 (Lemma B.3): name one of them."),
+        (
+            "descent lemm",
+            "may be M2 (Lemma A.5), F3 (Lemma B.3), RS4 (Lemma A.5): name one of them.",
+        ),
         ("gradient eror contraction", "did you mean M3?"),
         ("nothing of the kind", "stemtheory list claims shows every one."),
         ("", "stemtheory list claims shows every one."),
