@@ -17,7 +17,6 @@ from stemtheory.report import plain
 from stemtheory.runtime import UsageError, Verdict, rounded
 
 SILENT = (Verdict.INAPPLICABLE, Verdict.VACUOUS, Verdict.NOT_CHECKABLE)  # these say nothing
-Row = Mapping[str, Any]
 
 
 @pytest.hookimpl(tryfirst=True)  # so that -k and -m choose among claims too
@@ -54,7 +53,7 @@ class PackCollector(pytest.Collector):
 class UnexpectedVerdictError(Exception):
     """A verdict that the pack does not expect: the rows of it."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         super().__init__(f"{len(rows)} rows are not as expected")
         self.rows = rows
 
@@ -90,7 +89,7 @@ class ClaimItem(pytest.Item):
         """Return the file of the claim, and its name."""
         return self.pack.home.parent / self.pack.place(self.claim.section), None, self.name
 
-    def _reason(self, row: Row) -> str:
+    def _reason(self, row: Mapping[str, Any]) -> str:
         expected = "" if row["verdict"] == row["expected"] else f" ({row['expected']} was expected)"
         if row["verdict"] == Verdict.INAPPLICABLE:
             return f"inapplicable{expected}: unmet is {', '.join(row['unmet'])}"
@@ -98,7 +97,7 @@ class ClaimItem(pytest.Item):
         return f"{row['verdict']}{expected}: {said}"
 
 
-def told(claim: Claim, rows: Sequence[Row]) -> Iterator[str]:
+def told(claim: Claim, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield lines that say what a claim states, and both sides where it failed."""
     printed = ", ".join(filter(None, (claim.number, claim.title, claim.label)))
     yield f"{claim.id} ({printed}): {claim.statement}"

@@ -1,7 +1,7 @@
 """What people look at: figures, pages, tables."""
 
 from stemtheory.report import palette
-from stemtheory.report.claim_latex import claims_latex
+from stemtheory.report.appendix import claims_latex, verdicts_latex, verdicts_markdown
 from stemtheory.report.drawing import Figure, Progress, draw_figures, writable_folder
 from stemtheory.report.figure_table import FigureTable, Quantity
 from stemtheory.report.formula import plain
@@ -11,4 +11,3 @@ from stemtheory.report.plots import draw_cells, draw_costs, draw_probe
 from stemtheory.report.proof_text import certificate_latex, proof_lines
 from stemtheory.report.tables import Column, Table, Value
 from stemtheory.report.trace_files import targets
-from stemtheory.report.verdict_tables import verdicts_latex, verdicts_markdown

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory.claims import Claim, Outcome, Packs, select
-from stemtheory.report.ledger_page import NOTE, html_page, title
-from stemtheory.report.ledger_rows import lines
+from stemtheory.report.ledger_page import html_page, title
+from stemtheory.report.ledger_rows import NOTE, lines
 from stemtheory.report.tables import Column, Table
 from stemtheory.runtime import to_json, write_whole
 

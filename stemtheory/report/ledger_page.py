@@ -14,18 +14,9 @@ from stemtheory.certificates import is_certified, shipped
 from stemtheory.claims import Claim, Outcome, counterexamples, premises, versions_of
 from stemtheory.report.formula import mathml, plain
 from stemtheory.report.ledger_plot import plot
-from stemtheory.report.ledger_rows import LedgerLine, lines
+from stemtheory.report.ledger_rows import NOTE, LedgerLine, lines
 from stemtheory.report.pages import render
 from stemtheory.runtime import UsageError
-
-NOTE = (
-    "Margin: right over left side in excess form; for equalities in expectation the critical value"
-    " over |z|, for identities the error budget over the error, for rates (half-width + tolerance)"
-    " over the deviation. Below 1 is violated; 1 is attained. A conditional claim is asked of every"
-    " replicate, which the plots show; where it fails the margin is E right over E left. The error"
-    " that an equality would notice is the relative one that is rejected with probability 1/2, in"
-    " the median over its instances; above 0.5 it is undecided."
-)
 
 
 def title(known: Mapping[str, Claim]) -> str:

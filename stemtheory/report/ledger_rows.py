@@ -16,6 +16,14 @@ Json = Mapping[str, Any]
 READINGS = ("literal", "average-first", "overwrite", "average-both")
 TIGHT = 1.01
 MOST = 1e9  # a larger factor means that the right side is nothing but rounding
+NOTE = (
+    "Margin: right over left side in excess form; for equalities in expectation the critical value"
+    " over |z|, for identities the error budget over the error, for rates (half-width + tolerance)"
+    " over the deviation. Below 1 is violated; 1 is attained. A conditional claim is asked of every"
+    " replicate, which the plots show; where it fails the margin is E right over E left. The error"
+    " that an equality would notice is the relative one that is rejected with probability 1/2, in"
+    " the median over its instances; above 0.5 it is undecided."
+)
 
 
 @dataclass(frozen=True)

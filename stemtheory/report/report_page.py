@@ -14,8 +14,8 @@ from typing import Any
 
 from stemtheory.claims import Claim
 from stemtheory.report import drawing
-from stemtheory.report.ledger_page import NOTE, counted, papers
-from stemtheory.report.ledger_rows import LedgerLine, lines
+from stemtheory.report.ledger_page import counted, papers
+from stemtheory.report.ledger_rows import NOTE, LedgerLine, lines
 from stemtheory.report.manifest import Manifest, versions
 from stemtheory.report.pages import render
 from stemtheory.report.report_sweeps import Result, fit_table

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from stemtheory.cli import main
-from stemtheory.cli.new import INITIALS, NAMED, SKELETONS, TEMPLATES, rendered
+from stemtheory.cli.new.skeletons import INITIALS, NAMED, SKELETONS, TEMPLATES, rendered
 from stemtheory.runtime import UsageError
 from tests.helpers.sources import ROOT
 
@@ -164,7 +164,7 @@ def test_nothing_half_written_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The disk is full after some files: they go, and so do the folders that were made."""
-    from stemtheory.cli import new
+    from stemtheory.cli.new import skeletons
 
     count = 0
 
@@ -176,7 +176,7 @@ def test_nothing_half_written_is_left(
         path.write_text(text, encoding="utf-8")
         return path
 
-    monkeypatch.setattr(new, "write_whole", filling_up)
+    monkeypatch.setattr(skeletons, "write_whole", filling_up)
     (tmp_path / "empty").mkdir()
     for out in ("deep/down", "empty"):
         count = 0

@@ -11,8 +11,7 @@ import pytest
 
 from stemtheory.claims import claims, explain, verify
 from stemtheory.cli.app import main
-from stemtheory.report.claim_latex import claim_latex, claims_latex, in_latex
-from stemtheory.report.verdict_tables import verdicts_latex
+from stemtheory.report.appendix import claim_latex, claims_latex, in_latex, verdicts_latex
 
 # Every command that a file may use: LaTeX's own, none of a package.
 WORDS = """

@@ -10,9 +10,9 @@ import pytest
 
 from stemtheory.claims import claims, select, verify
 from stemtheory.cli import main
-from stemtheory.report.verdict_tables import verdict_tables, verdicts_latex, verdicts_markdown
+from stemtheory.report.appendix import verdict_tables, verdicts_latex, verdicts_markdown
 from tests.helpers.sources import ROOT
-from tests.report.test_claim_latex import faults
+from tests.report.test_appendix import faults
 
 PACKS = ("stem", str(ROOT / "tests/helpers/example_pack"))
 
