@@ -22,13 +22,16 @@ from stemtheory.certificates import Weights, constants, find, stated
 from stemtheory.claims.rstar.coefficients import RSTAR_PARTS
 from stemtheory.moments import moments
 from stemtheory.oracles import load_problem
-from stemtheory.schedules import theorem_c_b, theorem_eta
+from stemtheory.runtime import UsageError
+from stemtheory.schedules import RSTAR_STEPS, theorem_c_b, theorem_eta
 from stemtheory.tightening.program import Covered, evaluated
 from stemtheory.tightening.rounding import tightened
 from stemtheory.tightening.steps import LONGEST, best_steps
 
 CURVATURES = np.geomspace(3e-3, 1.0, 25)
 PRINTED_C = 128  # c <= 128 L^2/(bK)
+PRINTED_H = Fraction(1, 16)  # eta L I in the constant phase
+LONGEST_RUN = 2**63  # iterations, which moments count
 
 
 class Fall(NamedTuple):
@@ -60,17 +63,20 @@ def waterfall(
     Certificates are searched where I is at most 8 and a solver is installed; without them the last
     step before the worst run is Theorem R*'s.
     """
-    printed = stated("stem", reading, I=I, K=K, b=b)
+    _refuse_the_long(K, I, b)
     rows = [*_printed(weights, K, I, b)]
-    held = {"h_0": printed.eta * I, "c_0": printed.a / printed.eta**2 * b * K}
+    held = {"h_0": PRINTED_H, "c_0": theorem_c_b(K, Fraction(b), I)}
     told("Theorem R*'s constants at the printed steps")
     proofs = [tightened(Covered(max(I, 1), reading, 2, fixed), weights) for fixed in (held, {})]
     names = (("Young's constants and weights", "R*"), ("step sizes", "R*"))
     rows += [Fall(*name, proof.C(weights)) for name, proof in zip(names, proofs, strict=True)]
     s = proofs[-1].statement
-    steps = Steps(s["h"] / I, s["c_0"] * s["h"] ** 2 / (b * K * I * I))
-    beside = [Fall("Theorem R with its constants set free", "R* (a)", _by_hand(weights))]
+    steps = _steps(s["h"], s["c_0"], K, I, b)
+    beside = []
+    if RSTAR_STEPS["a"].M >= I:  # beyond, part (a) asks for a sync batch
+        beside.append(Fall("Theorem R with its constants set free", "R* (a)", _by_hand(weights)))
     if I <= LONGEST and all(importlib.util.find_spec(n) for n in ("cvxpy", "clarabel")):
+        printed = stated("stem", reading, I=I, K=K, b=b)
         found = best_steps(printed, weights, told).certified.certificate["statement"]
         rows.append(Fall("multipliers of a round", "certificate", _certified(found, weights)))
         held_at = find(printed, weights).certificate["statement"]
@@ -79,7 +85,8 @@ def waterfall(
     told("the worst run")
     last = worst_run(steps, reading, weights, K=K, I=I, b=b)
     rows.append(Fall("what no proof of this form can gain", "exact moments", last))
-    at_printed = worst_run(Steps(printed.eta, printed.a), reading, weights, K=K, I=I, b=b)
+    own = _steps(held["h_0"], held["c_0"], K, I, b)
+    at_printed = worst_run(own, reading, weights, K=K, I=I, b=b)
     beside.append(Fall("worst run at the printed steps", "exact moments", at_printed))
     return {
         "reading": reading,
@@ -94,14 +101,27 @@ def waterfall(
     }
 
 
+def _refuse_the_long(K: int, I: int, b: int) -> None:
+    T = (I * b * K) ** 2 * I
+    if T >= LONGEST_RUN:
+        raise UsageError(
+            f"K, I and b are {K}, {I} and {b}, but the worst run takes (I b K)^2 I iterations,"
+            f" here {T:.3g}, which must be below 2^63 = 9.2e18: give smaller ones."
+        )
+
+
+def _steps(h: Fraction, c_0: Fraction, K: int, I: int, b: int) -> Steps:
+    return Steps(h / I, c_0 * h**2 / (b * K * I * I))
+
+
 def _certified(statement: Mapping[str, Any], weights: Weights) -> float:
     return sum(w * float(c) for w, c in zip(weights, constants(statement).values(), strict=True))
 
 
 def _by_hand(weights: Weights) -> float:
-    """Return C of part (a) of Theorem R*, at ratio 8 and its own steps."""
+    """Return C of part (a) of Theorem R*, at its own ratio and steps."""
     part = {"tau": 1.0, "Lam_1": 1.0} | {n: float(v) for n, v in RSTAR_PARTS["a"].items()}
-    return float(evaluated(Covered(8), weights, part)[0])
+    return float(evaluated(Covered(RSTAR_STEPS["a"].M), weights, part)[0])
 
 
 def _printed(weights: Weights, K: int, I: int, b: int) -> Iterator[Fall]:

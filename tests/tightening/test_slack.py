@@ -11,6 +11,7 @@ from stemtheory.bounds import Setting, evaluate
 from stemtheory.certificates import Weights
 from stemtheory.figures import waterfall as figure
 from stemtheory.report import FigureTable
+from stemtheory.runtime import UsageError
 from stemtheory.tightening import waterfall
 from tests.figures.columns import drawn
 
@@ -42,6 +43,25 @@ def test_a_setting_without_certificates_falls_from_bound_to_run() -> None:
     for row in rows[1:]:
         product *= row["factor"]
     assert product == pytest.approx(values[0] / values[-1])
+
+
+@pytest.mark.parametrize(("K", "I", "b"), [(1, 33, 1), (2, 100, 3), (4, 1000, 1)])
+def test_any_number_of_local_steps_will_do(K: int, I: int, b: int) -> None:
+    """More than a certificate holds (32), too."""
+    document = waterfall("average-first", Weights(), K=K, I=I, b=b)
+    values = [row["value"] for row in document["rows"]]
+    assert values[0] > 1e5
+    assert values[-1] < values[-2] < values[0]
+    (worst,) = document["beside"]  # and no part (a), which would need a sync batch
+    assert worst["step"] == "worst run at the printed steps"
+    assert worst["value"] < values[4]  # the log-free bound at these steps
+
+
+def test_a_run_that_is_too_long_is_refused_by_what_was_given() -> None:
+    with pytest.raises(
+        UsageError, match=r"^K, I and b are 100000, 32 and 100000, but .*3\.28e\+24"
+    ):
+        waterfall("literal", Weights(), K=100_000, I=32, b=100_000)
 
 
 @pytest.mark.slow
