@@ -25,6 +25,7 @@ from stemtheory.runtime.errors import (
     whole,
     within_floats,
 )
+from stemtheory.runtime.faces import face
 from stemtheory.runtime.files import is_out_of_handles, part_file, try_file, write_file, write_whole
 from stemtheory.runtime.fingerprints import FINGERPRINT, code_of, data_of, own_source, stamp_of
 from stemtheory.runtime.jsontext import canonical, to_json
@@ -40,6 +41,7 @@ from stemtheory.runtime.philox import (
     PhiloxStream,
 )
 from stemtheory.runtime.progress import Listener, counter, heard_by, listener, part, uncounted
+from stemtheory.runtime.quantiles import t_quantile
 from stemtheory.runtime.signals import WAITING, Stop, say_waiting
 from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks, generator
 from stemtheory.runtime.verdict import DECIDING, Verdict, combine
