@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register what collects claims, where it was asked for."""
     if config.getoption("--stemtheory"):
-        from stemtheory import pytest_items
+        from stemtheory.cli import pytest_items
 
         config.pluginmanager.register(pytest_items, "stemtheory-items")
     elif config.getoption(PACK):

@@ -7,15 +7,28 @@ problems whose L, sigma and zeta are known exactly, a vectorised simulator, and 
 
 from __future__ import annotations
 
-from stemtheory import bounds, moments
+from typing import TYPE_CHECKING
+
+from stemtheory._faces import face
 from stemtheory._version import __version__
-from stemtheory.algorithms import load_algorithm
-from stemtheory.bounds.advise import advise
-from stemtheory.claims import check_algorithm, check_problem, estimate_constants, explain, verify
-from stemtheory.experiment import SweepResult, run_sweep
-from stemtheory.oracles import load_problem
-from stemtheory.runtime import UsageError
-from stemtheory.simulator import Run, Trace, simulate
+
+if TYPE_CHECKING:
+    from stemtheory import bounds, moments
+    from stemtheory.algorithms import load_algorithm
+    from stemtheory.bounds.advise import advise
+    from stemtheory.claims import (
+        check_algorithm,
+        check_problem,
+        estimate_constants,
+        explain,
+        verify,
+    )
+    from stemtheory.experiment import SweepResult, run_sweep
+    from stemtheory.oracles import load_problem
+    from stemtheory.runtime import UsageError
+    from stemtheory.simulator import Run, Trace, simulate
+
+__getattr__, __dir__ = face(__name__)
 
 __all__ = [
     "Run",

@@ -26,7 +26,7 @@ COVERS: dict[str, tuple[str, ...]] = {
     "stemtheory/oracles/noise.py": (CONTRACT, "tests/docs/test_guides.py"),
     "stemtheory/report/explorer/": ("tests/report/explorer",),
     "stemtheory/schedules/": ("tests/docs/test_guides.py",),
-    "stemtheory/pytest_items.py": ("tests/whole/test_pytest_items.py",),
+    "stemtheory/cli/pytest_items.py": ("tests/whole/test_pytest_items.py",),
     "stemtheory_pytest.py": ("tests/whole/test_pytest_items.py",),
     "sweeps/": ("tests/experiment/test_builtin_sweeps.py",),
 }

@@ -20,7 +20,6 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, differential_evolution
 
 from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
@@ -155,6 +154,8 @@ def _search(
     claim: Claim, reading: str, budget: float, seed: int, progress: Callable[[str], None]
 ) -> tuple[Found | None, int]:
     """Run differential evolution until the budget is spent or the claim is broken by 2x."""
+    from scipy.optimize import Bounds, differential_evolution
+
     best: list[Found] = []
     template = subjects(claim, reading, "quick")[0]
     count, end = 0, time.monotonic() + budget

@@ -15,10 +15,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from stemtheory.claims.base import Claim, Comparison, Finding
-from stemtheory.runtime import Floats, Verdict, combine
+from stemtheory.runtime import Floats, Verdict, combine, t_quantile
 
 ALPHA = 1e-3
 INSTANCES = 20_000  # an upper limit on the statistical instances of one verify; a test counts them
@@ -81,7 +80,7 @@ def judge(claim: Claim, comparison: Comparison, reading: str) -> list[Finding]:
 def critical(dof: int, two_sided: bool = False) -> float:
     """Return the Student quantile of one instance's share of the false-alarm rate."""
     share = ALPHA / INSTANCES / (2 if two_sided else 1)
-    return float(stdtrit(max(dof, 1), 1 - share))
+    return t_quantile(max(dof, 1), 1 - share)
 
 
 def _limits(left: Floats, right: Floats) -> tuple[Any, Floats]:

@@ -12,13 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from stemtheory.claims.base import Case, Claim, Comparison, Finding, InMeans
 from stemtheory.claims.evidence.fedavg_path import recorded
 from stemtheory.claims.judge import instances
 from stemtheory.oracles import USUAL
-from stemtheory.runtime import Verdict
+from stemtheory.runtime import Verdict, t_quantile
 
 REPLICATES = 200
 
@@ -76,7 +75,7 @@ def _interval(c: Comparison, t: Any) -> tuple[float, float]:
     if R == 1:
         return float(ratio), float(ratio)
     error = (left - ratio * right).std(ddof=1) / math.sqrt(R) / mean
-    half = float(stdtrit(R - 1, 0.975) * error)
+    half = t_quantile(R - 1, 0.975) * float(error)
     return float(ratio - half), float(ratio + half)
 
 

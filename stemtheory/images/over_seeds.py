@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
+
+from stemtheory.runtime import t_quantile
 
 
 class SeedMean(NamedTuple):
@@ -27,7 +28,7 @@ class SeedMean(NamedTuple):
         """Whether it differs from 0 beyond chance, on either side, by the same distribution."""
         if self.seeds < 2:
             return False
-        return abs(self.mean) > float(stdtrit(self.seeds - 1, 0.975)) * self.error
+        return abs(self.mean) > t_quantile(self.seeds - 1, 0.975) * self.error
 
 
 def over_seeds(values: ArrayLike) -> SeedMean:

@@ -50,4 +50,4 @@ from stemtheory.runtime.progress import (
 )
 from stemtheory.runtime.signals import WAITING, Stop, say_waiting
 from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks, generator
-from stemtheory.runtime.verdict import DECIDING, Verdict, combine
+from stemtheory.runtime.verdict import DECIDING, Verdict, combine, t_quantile

@@ -73,3 +73,10 @@ def combine(verdicts: Iterable[str]) -> Verdict:
     """Return the verdict of many: the first of ``DECIDING`` among them, not-checkable of none."""
     found = {Verdict(verdict) for verdict in verdicts}
     return next((verdict for verdict in DECIDING if verdict in found), Verdict.NOT_CHECKABLE)
+
+
+def t_quantile(dof: float, share: float) -> float:
+    """Return the number that Student's t with ``dof`` degrees stays below with chance ``share``."""
+    from scipy.special import stdtrit  # takes longer to load than numpy
+
+    return float(stdtrit(dof, share))

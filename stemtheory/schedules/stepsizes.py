@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma
 
 from stemtheory.runtime import Floats, UsageError, real, whole
 
@@ -44,6 +43,8 @@ def theorem_sum_eta_cubed(T: Any, L: Any, K: Any, b: Any, I: Any) -> Any:
     T_c/(16LI)^3 + ((bK)^2/L^3) [psi(T+1+m) - psi(T_c+1+m)], psi the digamma function and T_c the
     last step of the constant phase: the decaying phase is a sum of 1/(t+m).
     """
+    from scipy.special import digamma  # takes longer to load than numpy, and few commands sum
+
     m = theorem_offset(K, b, I)
     T_c = np.minimum(T, np.floor(4096.0 * I * I * I * (b * K) ** 2 - m))
     cap, unit = 1 / (16 * L * I), (b * K) ** 2 / (L * L * L)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import stdtrit
 
 from stemtheory.algorithms import Counts
 from stemtheory.oracles import Constants
@@ -24,6 +23,7 @@ from stemtheory.runtime import (
     read_npz,
     refuse_misfits,
     rounded,
+    t_quantile,
     write_file,
 )
 from stemtheory.simulator.run import Margin, Run
@@ -166,7 +166,7 @@ class Trace:
         mean, error = self.mean_grad_sq, self.stderr
         if mean is None or error is None:
             return None
-        half = float(stdtrit(self.replicates - 1, 0.975)) * error
+        half = t_quantile(self.replicates - 1, 0.975) * error
         return mean - half, mean + half
 
     def quantiles(self, q: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Floats | None:

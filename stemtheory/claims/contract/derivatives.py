@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.integrate import quad_vec
 
 from stemtheory.claims.contract.probes import everyone, size
 from stemtheory.claims.contract.rows import ContractRow, limit
@@ -73,6 +72,8 @@ def _complex_row(
 
 def _integral_error(problem: Problem, x: Floats, L: float) -> float:
     """Return the worst error of f(y) - f(x) = int <grad f, dx> along straight lines."""
+    from scipy.integrate import quad_vec
+
     y = np.roll(x, 1, axis=0)
     way = y - x
     scale = L * (1 + size(x) + size(y)) * (1 + size(way))

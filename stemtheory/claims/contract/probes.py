@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from stemtheory.oracles import Problem
 from stemtheory.runtime import Floats
@@ -124,6 +123,8 @@ def _climb(objective: Objective, start: Floats, scale: float) -> float:
 
     ``scale`` is the size of the objective, so that the optimiser sees numbers near 1.
     """
+    from scipy.optimize import minimize
+
     D = len(start)
     reach = max(1.0, float(np.abs(start).max()))
     star = STEP * np.concatenate([np.zeros((1, D)), np.eye(D), -np.eye(D)])

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq
 
 from stemtheory.claims.base import Comparison
 from stemtheory.schedules import theorem_c_b
@@ -53,6 +52,8 @@ def no_repair(flats: tuple[Flat, ...], law: float = 128, reading: str = "overwri
 
     Left is how far the measured threshold lies from it.
     """
+    from scipy.optimize import brentq
+
     off = []
     for flat in (replace(flat, reading=reading) for flat in flats):
         predicted = law / (flat.V * (1 - 1 / flat.I))

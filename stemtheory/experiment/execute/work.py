@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from stemtheory._version import __version__
 from stemtheory.experiment.design.cells import Cell, ladder
@@ -24,6 +23,7 @@ from stemtheory.runtime import (
     raised,
     read_npz,
     refuse_misfits,
+    t_quantile,
     uncounted,
 )
 from stemtheory.simulator import Run, Trace, simulate
@@ -128,7 +128,7 @@ def half_width_of_log(mean: float | None, stderr: float | None, replicates: int)
     """Return the half-width of the 95 % interval of log M (delta method); infinite without one."""
     if mean is None or stderr is None or not mean > 0:
         return math.inf
-    return float(stdtrit(replicates - 1, 0.975)) * stderr / mean
+    return t_quantile(replicates - 1, 0.975) * stderr / mean
 
 
 def load_trace(result: CellResult) -> tuple[Any, Floats]:

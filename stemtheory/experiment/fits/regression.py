@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, t_quantile
 from stemtheory.simulator import interval
 
 LEAST = 3  # distinct points: through two of them every line is exact
@@ -46,7 +45,7 @@ def fit_line(x: Floats, y: Floats, resampled: Floats) -> FittedLine:
     weights = _weights(u, v, within)
     fitted, intercept = _solve(u, v, weights)
     slope, residual = float(fitted), v - fitted * u - intercept
-    half = float(stdtrit(len(u) - 2, 0.975)) * _spread(u, residual, weights)
+    half = t_quantile(len(u) - 2, 0.975) * _spread(u, residual, weights)
     low, high, source = slope - half, slope + half, "residuals"
     if r.shape[1]:
         first, last = interval(_solve(u, r, weights)[0])

@@ -1,0 +1,39 @@
+"""What a command loads before it answers: modules are counted, not seconds."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"scipy", "pandas", "matplotlib", "numba", "cvxpy", "sympy"}
+SHOW = "import json, sys; print('\\n' + json.dumps(sorted(sys.modules)))"
+COMMAND = "from stemtheory.cli import main; main({!r}.split());"
+
+
+def loaded(code: str) -> set[str]:
+    """Return the modules of a fresh process after some code."""
+    done = subprocess.run([sys.executable, "-c", code + SHOW], capture_output=True, check=True)
+    return set(json.loads(done.stdout.decode().splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    ("code", "most"),
+    [
+        ("import stemtheory;", 30),
+        (COMMAND.format("--help"), 90),
+        (COMMAND.format("bound stem-theorem"), 100),
+        (COMMAND.format("list bounds"), 115),
+    ],
+)
+def test_a_start_loads_little(code: str, most: int) -> None:
+    found = loaded(code)
+    own = {name for name in found if name.startswith("stemtheory")}
+    assert len(own) <= most, sorted(own)
+    assert not HEAVY & {name.split(".")[0] for name in found}
+
+
+def test_the_count_notices_what_is_loaded() -> None:
+    found = loaded("from stemtheory import verify; import scipy.special;")
+    assert "scipy" in found
+    assert len([name for name in found if name.startswith("stemtheory")]) > 85
