@@ -8,12 +8,10 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from stemtheory.claims import finding
 from tests.helpers.sources import ROOT
 
 pytest_plugins = ("pytester",)
@@ -58,12 +56,10 @@ CLAIMS += (
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plugin comes by -p alone, also where it is installed."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    finding.packages.cache_clear()
-    yield
-    finding.packages.cache_clear()
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 def pack(folder: Path, name: str, old: str = "", new: str = "") -> str:
@@ -79,7 +75,7 @@ def pack(folder: Path, name: str, old: str = "", new: str = "") -> str:
 
 def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
     common = ("-p", "stemtheory_pytest", "-p", "no:cacheprovider", "-rs")
-    return pytester.runpytest_inprocess(*common, *options)
+    return pytester.runpytest_subprocess(*common, *options)  # modules load on first use
 
 
 def test_verdicts_as_expected_pass_and_silent_ones_are_skipped(pytester: pytest.Pytester) -> None:
