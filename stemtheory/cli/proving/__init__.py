@@ -1,0 +1,1 @@
+"""Commands that prove: a round by certificates, a theorem with better constants."""
