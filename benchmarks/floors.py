@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from stemtheory import __version__
-from stemtheory.claims.evidence.floors import by_arrivals, chain_of, chance, samples_in_all
+from stemtheory.claims.floors.counted import by_arrivals, chain_of, chance, samples_in_all
 from stemtheory.claims.floors.samples import end_cases
 from stemtheory.figures import floors
 from stemtheory.oracles import links

@@ -19,7 +19,7 @@ import numpy as np
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.casefiles import Found, averaged, worst_of, write
 from stemtheory.claims.checking import opened, subjects
-from stemtheory.claims.judge import RELATIVE, instances
+from stemtheory.claims.judge import allowed, instances
 from stemtheory.claims.ledger import Packs, one, reference
 from stemtheory.runtime import Floats, UsageError, Verdict, choice, real, whole
 
@@ -188,5 +188,5 @@ def _sides(name: str, claim: Claim, comparison: Comparison, found: Found) -> Pro
         bad = every.verdicts == Verdict.VIOLATED
     else:
         left, right, floor, t, where = averaged(comparison, case.replicates)
-        bad = ~((left <= floor) | (left <= right * (1 + RELATIVE)))  # NaN too
+        bad = ~(left <= allowed(right, floor))  # NaN too
     return Probe(name, claim, case, t, where, left, right, bad, found)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.bounds import Premise
 from stemtheory.claims.base import SCALED, Case, Claim, Mutant, wrong
-from stemtheory.claims.evidence.floors import by_exchanges
+from stemtheory.claims.floors.counted import by_exchanges
 
 LINKS = 8
 MOMENTUM = 0.5

@@ -14,8 +14,8 @@ from dataclasses import replace
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.bounds import Premise
 from stemtheory.claims.base import SCALED, Case, Claim, Mutant, dials, wrong
-from stemtheory.claims.evidence.floors import by_arrivals, by_coins, few_samples
 from stemtheory.claims.floors.communication import LINKS, stepped
+from stemtheory.claims.floors.counted import by_arrivals, by_coins, few_samples
 
 LONG = 20  # links of the runs that are counted by their ends
 WHY = "A full local gradient is no sample: it shows every link at once, and MIME's go below."

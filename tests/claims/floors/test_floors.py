@@ -9,7 +9,8 @@ from scipy.stats import binom
 
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.claims.base import Case, Comparison, dials
-from stemtheory.claims.evidence.floors import (
+from stemtheory.claims.floors.communication import LINKS, cases, stepped
+from stemtheory.claims.floors.counted import (
     FLOORS,
     SHARE,
     by_arrivals,
@@ -20,7 +21,6 @@ from stemtheory.claims.evidence.floors import (
     floor_exponent,
     most_arrivals,
 )
-from stemtheory.claims.floors.communication import LINKS, cases, stepped
 from stemtheory.claims.floors.samples import LONG, end_cases, leaking, no_full_gradients
 
 SPLIT = stepped(

@@ -19,7 +19,6 @@ from stemtheory.bounds import BOUNDS, Inversion, Setting, invert
 from stemtheory.claims.base import Claim, Comparison, Mutant, wrong
 from stemtheory.claims.evidence import bound_slopes
 from stemtheory.claims.evidence.bound_slopes import at_accuracy, units
-from stemtheory.claims.evidence.floors import FLOORS, floor_exponent
 from stemtheory.claims.exponents import (
     BY_HAND,
     EXACT,
@@ -38,6 +37,7 @@ from stemtheory.claims.exponents import (
     nus,
     solve,
 )
+from stemtheory.claims.floors.counted import FLOORS, floor_exponent
 from stemtheory.runtime import Verdict
 from stemtheory.schedules import stem_curve
 
