@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -95,15 +95,17 @@ def like(template: Case, case: Case) -> Case:
     return replace(fitted, options=tuple(sorted(options.items())))
 
 
-def fitted(claim: Claim, template: Case, case: Case) -> Case:
-    """Return the case as ``like`` does, with the panel's own b and steps where it must have them.
+def fitted(claim: Claim, panel: Sequence[Case], point: Any, reading: str) -> Case:
+    """Return the case at a point as ``like`` does, with steps and b of the panel where it must.
 
-    A claim may have premises that tie a step or a momentum to b.
+    A claim may have premises that tie a step or a momentum to b; then the point's b chooses among
+    the cases of the panel.
     """
-    made = like(template, case)
-    if template.schedule != "constant" or _applies(claim, made):
+    made = like(panel[0], decode(point, reading))
+    if made.schedule != "constant" or _applies(claim, made):
         return made
-    return replace(made, b=template.b, options=template.options)
+    own = panel[int(float(point[-2]) * 0.999 * len(panel))]
+    return replace(made, b=own.b, options=own.options)
 
 
 def _applies(claim: Claim, case: Case) -> bool:
@@ -175,14 +177,14 @@ def _search(
     """
     best: list[Found] = []
     idle: Counter[str] = Counter()
-    template = subjects(claim, reading, "quick")[0]
+    panel = subjects(claim, reading, "quick")
     count, end = 0, time.monotonic() + budget
     box = [(0, 1)] * len(BOX) if claim.hunted else BOX
 
     def made(point: Any) -> Case:
         if claim.hunted:
             return claim.hunted(point, reading)
-        return fitted(claim, template, decode(point, reading))
+        return fitted(claim, panel, point, reading)
 
     def badness(point: Any) -> float:
         nonlocal count

@@ -102,7 +102,7 @@ def show_explanation(document: Document, claim: Claim) -> None:
     printed = ", ".join(filter(None, (document["number"], document["title"], document["label"])))
     line(f"{document['id']} ({printed}), {document['section']}, {document['kind']}")
     if document["also"]:
-        line(f"also about that line of the paper: {', '.join(document['also'])}")
+        line(f"also about it: {', '.join(document['also'])}")
     if document["module"]:
         line(f"checked in {document['module']}")
     line(document["statement"])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stemtheory.bounds import Premise
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.casefiles import Found, replay, worst
 from stemtheory.claims.checking import subjects
@@ -22,6 +23,15 @@ from stemtheory.oracles.catalogue import load_problem
 from stemtheory.runtime.errors import UsageError
 from tests.helpers.sources import ROOT
 
+SILENT = Claim(
+    id="SILENT",
+    label="x",
+    kind="pathwise",
+    statement="Less than nothing is at most nothing.",
+    formula="-1 \\le 0",
+    compare=lambda path: Comparison(np.array([-1.0]), np.array([0.0])),
+)
+UNMET = replace(SILENT, id="UNMET", premises=lambda case: (Premise("b = 0", case.b == 0),))
 BUDGET = 120.0  # on two cores; either failure is found in a few seconds
 
 
@@ -78,21 +88,20 @@ def test_the_box_fits_itself_to_what_the_algorithm_fixes(pack: str, names: tuple
     rng = np.random.default_rng(5)
     low, high = np.array(BOX).T
     for claim in (known[name] for name in names):
-        (panel, *_) = subjects(claim, "literal", "quick")
+        panel = subjects(claim, "literal", "quick")
         for point in low + (high - low) * rng.random((20, len(BOX))):
-            case = fitted(claim, panel, decode(point, "literal"))
+            case = fitted(claim, panel, point, "literal")
             assert case.algorithm == pack
             assert case.run.sizes.K == (1 if pack == "storm" else case.K)
             assert all(premise.ok for premise in claim.premises(case))
 
 
 def test_a_hunt_that_can_say_nothing_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    """The left side of ST7 is below 0 wherever the potential descends."""
-    pack = str(ROOT / "packs/storm/stemtheory_storm")
-    found = hunt("ST7", budget=0.5, packs=[pack])
+    found = hunt(f"{__name__}:SILENT", budget=0.3)
     assert found["best_ratio"] is None
-    assert found["idle"].startswith("the left side stays at or below 0")
-    assert main(["hunt", "ST7", "--pack", pack, "--budget", "0.5"]) == 0
+    assert found["idle"] == "the left side stays at or below 0, or what floats resolve"
+    assert hunt(f"{__name__}:UNMET", budget=0.3)["idle"] == "the premise b = 0 is not met"
+    assert main(["hunt", f"{__name__}:SILENT", "--budget", "0.3"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "says anything, mostly: the left side stays" in said
     assert "None" not in said
