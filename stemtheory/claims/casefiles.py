@@ -21,7 +21,7 @@ from stemtheory._version import __version__
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.checking import by_its_algorithm, opened, subjects
 from stemtheory.claims.finding import chosen
-from stemtheory.claims.judge import RELATIVE, instances
+from stemtheory.claims.judge import allowed, instances
 from stemtheory.claims.ledger import Packs, of_pack, one
 from stemtheory.claims.means import averaging
 from stemtheory.claims.pack import Pack
@@ -95,18 +95,22 @@ def worst_of(claim: Claim, c: Comparison, subject: Any) -> Found | None:
 
 
 def _of_a_run(c: Comparison, case: Case) -> Found | None:
-    """Return the instance of a recorded run with the largest E left / E right."""
+    """Return the instance of a recorded run with the largest E left / E right.
+
+    Beyond 1 by rounding alone is 1: the bound is attained.
+    """
     left, right, floor, t, where = averaged(c, case.replicates)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where((left > floor) & (left > 0), left / right, -np.inf)
     ratio = np.where((right <= 0) & (left > 2 * floor) & (left > 0), np.inf, ratio)
+    broken = left > allowed(right, floor)
+    ratio = np.where(broken, ratio, np.minimum(ratio, 1.0))
     ratio = np.where(np.isfinite(left) & ~np.isnan(right), ratio, -np.inf)  # NaN never wins
     if not len(ratio) or np.max(ratio) == -np.inf:
         return None
     i = int(np.argmax(ratio))
-    broken = bool(left[i] > right[i] * (1 + RELATIVE))
     sides = float(ratio[i]), float(left[i]), float(right[i])
-    return Found(case, *sides, t[i].item(), str(where[i]), broken)
+    return Found(case, *sides, t[i].item(), str(where[i]), bool(broken[i]))
 
 
 def averaged(c: Comparison, replicates: int) -> tuple[Any, ...]:

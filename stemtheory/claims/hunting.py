@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -25,6 +26,7 @@ from stemtheory.claims.base import Case, Claim, dials
 from stemtheory.claims.casefiles import Found, worst, write
 from stemtheory.claims.checking import subjects
 from stemtheory.claims.ledger import Packs, one, reference
+from stemtheory.claims.panel import run_by
 from stemtheory.runtime import (
     UsageError,
     callback,
@@ -81,18 +83,32 @@ def decode(point: Any, reading: str, rounds: int = 3) -> Case:
 def like(template: Case, case: Case) -> Case:
     """Return the case run as the claim's own panel is: its algorithm, schedule and options.
 
-    A constant step size is set to FedAvg's longest, 1/(9 L I), L = 1, whatever the panel has.
+    The sizes that the algorithm fixes give way to its own. A constant step size is set to FedAvg's
+    longest, 1/(9 L I), L = 1, whatever the panel has.
     """
+    own = replace(case, algorithm_options=template.algorithm_options, schedule=template.schedule)
+    fitted = run_by(own, template.algorithm)
     options = dict(template.options)
     if template.schedule == "constant":
-        options["eta"] = 1 / (9 * case.I)
-    return replace(
-        case,
-        algorithm=template.algorithm,
-        algorithm_options=template.algorithm_options,
-        schedule=template.schedule,
-        options=tuple(sorted(options.items())),
-    )
+        options["eta"] = 1 / (9 * fitted.I)
+    return replace(fitted, options=tuple(sorted(options.items())))
+
+
+def fitted(claim: Claim, panel: Sequence[Case], point: Any, reading: str) -> Case:
+    """Return the case at a point as ``like`` does, with steps and b of the panel where it must.
+
+    A claim may have premises that tie a step or a momentum to b; then the point's b chooses among
+    the cases of the panel.
+    """
+    made = like(panel[0], decode(point, reading))
+    if made.schedule != "constant" or _applies(claim, made):
+        return made
+    own = panel[int(float(point[-2]) * 0.999 * len(panel))]
+    return replace(made, b=own.b, options=own.options)
+
+
+def _applies(claim: Claim, case: Case) -> bool:
+    return all(premise.ok for premise in claim.premises(case))
 
 
 @one_blas_thread()
@@ -127,7 +143,7 @@ def hunt(
         raise UsageError(
             f"budget is {seconds:g} seconds, but at most {MOST_SECONDS:g} are searched: lower it."
         )
-    best, evaluations = _search(claim, chosen, seconds, seed, progress)
+    best, evaluations, idle = _search(claim, chosen, seconds, seed, progress)
     if best and best.violated:
         best = confirm(claim, shrink(claim, best))
     known_as = reference(name, packs)
@@ -139,6 +155,7 @@ def hunt(
         "unbounded": bool(best and best.ratio == math.inf),
         "violated": bool(best and best.violated),
         "evaluations": evaluations,
+        "idle": None if best or not idle else idle.most_common(1)[0][0],
         "case": best.subject.to_json() if best else None,
         **{name: getattr(best, name, None) for name in ("t", "where", "left", "right")},
         "case_file": str(file) if file else None,
@@ -152,19 +169,23 @@ class _EnoughError(Exception):
 
 def _search(
     claim: Claim, reading: str, budget: float, seed: int, progress: Callable[[str], None]
-) -> tuple[Found | None, int]:
-    """Run differential evolution until the budget is spent or the claim is broken by 2x."""
+) -> tuple[Found | None, int, Counter[str]]:
+    """Run differential evolution until the budget is spent or the claim is broken by 2x.
+
+    The last that is returned counts, by reason, the runs that say nothing about the claim.
+    """
     from scipy.optimize import Bounds, differential_evolution
 
     best: list[Found] = []
-    template = subjects(claim, reading, "quick")[0]
+    idle: Counter[str] = Counter()
+    panel = subjects(claim, reading, "quick")
     count, end = 0, time.monotonic() + budget
     box = [(0, 1)] * len(BOX) if claim.hunted else BOX
 
     def made(point: Any) -> Case:
         if claim.hunted:
             return claim.hunted(point, reading)
-        return like(template, decode(point, reading))
+        return fitted(claim, panel, point, reading)
 
     def badness(point: Any) -> float:
         nonlocal count
@@ -172,10 +193,13 @@ def _search(
             raise _EnoughError
         count += 1
         try:
-            found = worst(claim, made(point))
-        except UsageError:  # a corner of the box where the dials do not add up
+            case = made(point)
+            found = worst(claim, case)
+        except UsageError as error:  # a corner of the box where the dials do not add up
+            idle[str(error)] += 1
             return 1e3
         if found is None:
+            idle[_silent(claim, case)] += 1
             return 1e3
         if not best or found.ratio > best[0].ratio:
             best[:] = [found]
@@ -199,7 +223,15 @@ def _search(
             )
     except _EnoughError:
         pass
-    return (best[0] if best else None), count
+    return (best[0] if best else None), count, idle
+
+
+def _silent(claim: Claim, case: Case) -> str:
+    """Return why a run says nothing about a claim: a premise that it doesn't meet, or its sides."""
+    unmet = [premise.name for premise in claim.premises(case) if not premise.ok]
+    if unmet:
+        return f"the premise {' and '.join(unmet)} is not met"
+    return "the left side stays at or below 0, or what floats resolve"
 
 
 def shrink(claim: Claim, found: Found) -> Found:

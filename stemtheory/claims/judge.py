@@ -47,13 +47,18 @@ def instances(claim: Claim, c: Comparison) -> Instances:
         elif claim.kind == "expectation":
             verdicts, margins = _statistical(c, left, right, c.flat(c.spread))
         else:
-            verdicts, margins = _limits(left, right * (1 + RELATIVE) + floor)
+            verdicts, margins = _limits(left, allowed(right, floor))
             margins = np.where(np.abs(left) <= floor, np.inf, margins)
     trivial = c.flat(np.nan if c.trivial is None else float(c.trivial))
     if c.trivial is not None:  # true, but no better than standing still, a bound says nothing
         idle = (verdicts == Verdict.HOLDS) & (right >= trivial)
         verdicts = np.where(idle, Verdict.VACUOUS, verdicts)
     return Instances(left, right, where, t, verdicts, margins, detectable(claim, c), trivial)
+
+
+def allowed(right: Any, floor: Any) -> Any:
+    """Return what an exact left side may be, rounding included, before it is a violation."""
+    return right * (1 + RELATIVE) + floor
 
 
 def detectable(claim: Claim, c: Comparison) -> Floats:

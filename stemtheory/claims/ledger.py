@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
+from stemtheory.algorithms import load_algorithm
 from stemtheory.claims.base import Claim
 from stemtheory.claims.finding import chosen
 from stemtheory.claims.naming import meant, nearest
@@ -63,8 +64,14 @@ def of_pack(pack: Pack) -> tuple[Claim, ...]:
     Raises
     ------
     UsageError
-        If a module cannot be imported, or has claims that are none or cite a label of no paper.
+        If a module cannot be imported, or has claims that are none or cite a label of no paper; if
+        there is no such algorithm as the pack names.
     """
+    if pack.algorithm:
+        try:
+            load_algorithm(pack.algorithm)
+        except UsageError as error:
+            raise UsageError(f"pack {pack.name}: algorithm in {FILE}: {error}") from error
     return tuple(claim for section in pack.sections for claim in _of_section(pack, section))
 
 

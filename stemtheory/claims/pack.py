@@ -187,6 +187,12 @@ def _maps_to(check: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
+def _are_sections(value: object) -> bool:
+    if not isinstance(value, dict) or not _maps_to(_is_like(MODULE))(value):
+        return False
+    return all(map(_is_like(NAME), value))
+
+
 def _is_label(value: object) -> bool:
     if not isinstance(value, dict) or not set(value) <= set(Label._fields):
         return False
@@ -213,8 +219,8 @@ FIELDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "subject": _TEXT,
     "algorithm": _TEXT,
     "sections": (
-        'a table of modules in the pack, such as theorem = "theorem"',
-        _maps_to(_is_like(MODULE)),
+        'a table of modules by names of small letters, digits, - and _: theorem = "theorem"',
+        _are_sections,
     ),
     "labels": (
         'a table of labels, such as "lem:one" = { number = "Lemma 1" }, with title or reason',

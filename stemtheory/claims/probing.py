@@ -19,7 +19,7 @@ import numpy as np
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.casefiles import Found, averaged, worst_of, write
 from stemtheory.claims.checking import opened, subjects
-from stemtheory.claims.judge import RELATIVE, instances
+from stemtheory.claims.judge import allowed, instances
 from stemtheory.claims.ledger import Packs, one, reference
 from stemtheory.runtime import Floats, UsageError, Verdict, choice, real, whole
 
@@ -92,6 +92,7 @@ def probe(
     *,
     reading: str | None = None,
     options: Mapping[str, float] | None = None,
+    algorithm_options: Mapping[str, Any] | None = None,
     packs: Packs = (),
 ) -> Probe:
     """Return both sides of a claim on a case of one's own.
@@ -107,6 +108,8 @@ def probe(
         Of the synchronisation; the claim's first unless given.
     options
         The schedule's own, such as ``{"eta": 0.01}``.
+    algorithm_options
+        The algorithm's own, such as ``{"participation": 0.5}``; others are the panel's.
     packs
         Names or folders of packs to look in; every installed one without any.
 
@@ -123,7 +126,7 @@ def probe(
     """
     claim = one(name, packs)
     chosen = choice("sync", claim.readings[0] if reading is None else reading, claim.readings)
-    case = changed(_start(claim, chosen), changes or {}, options or {})
+    case = changed(_start(claim, chosen), changes or {}, options or {}, algorithm_options or {})
     if unmet := ", ".join(p.name for p in claim.premises(case) if not p.ok):
         raise _silent(claim, f"its premise is not met ({unmet})")
     assert claim.compare is not None
@@ -140,8 +143,13 @@ def save(found: Probe, folder: FilePath) -> FilePath:
     return write(found.worst, found.name, target)
 
 
-def changed(case: Case, changes: Mapping[str, Any], options: Mapping[str, float]) -> Case:
-    """Return the case with fields and dials changed; what is no field is a dial.
+def changed(
+    case: Case,
+    changes: Mapping[str, Any],
+    options: Mapping[str, float],
+    algorithm_options: Mapping[str, Any] | None = None,
+) -> Case:
+    """Return the case with fields, dials and options changed; what is no field is a dial.
 
     Raises
     ------
@@ -152,6 +160,9 @@ def changed(case: Case, changes: Mapping[str, Any], options: Mapping[str, float]
     dials = dict(case.dials) | {k: v for k, v in changes.items() if k not in FIELDS}
     if "schedule" in fields or options:
         fields["options"] = tuple(sorted(options.items()))
+    if algorithm_options:
+        own = {**dict(case.algorithm_options), **algorithm_options}
+        fields["algorithm_options"] = tuple(sorted(own.items()))
     return replace(case, **fields, dials=tuple(sorted(dials.items())))
 
 
@@ -173,10 +184,12 @@ def _silent(claim: Claim, why: str) -> UsageError:
 
 def _why_silent(comparison: Comparison, case: Case) -> str:
     """Return why a comparison has no worst instance."""
-    left, right, _, t, _ = averaged(comparison, case.replicates)
+    left, right, floor, t, _ = averaged(comparison, case.replicates)
     lost = np.flatnonzero(np.isnan(left) | np.isnan(right))
     if len(lost):
         return f"a side is not a number, first at t = {t[lost[0]]}, and a gradient may be none"
+    if (left < -floor).any():
+        return "its left side is below 0 everywhere, so that it holds with nothing to compare"
     return "both sides are below rounding"
 
 
@@ -188,5 +201,5 @@ def _sides(name: str, claim: Claim, comparison: Comparison, found: Found) -> Pro
         bad = every.verdicts == Verdict.VIOLATED
     else:
         left, right, floor, t, where = averaged(comparison, case.replicates)
-        bad = ~((left <= floor) | (left <= right * (1 + RELATIVE)))  # NaN too
+        bad = ~(left <= allowed(right, floor))  # NaN too
     return Probe(name, claim, case, t, where, left, right, bad, found)

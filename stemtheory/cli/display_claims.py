@@ -102,7 +102,7 @@ def show_explanation(document: Document, claim: Claim) -> None:
     printed = ", ".join(filter(None, (document["number"], document["title"], document["label"])))
     line(f"{document['id']} ({printed}), {document['section']}, {document['kind']}")
     if document["also"]:
-        line(f"also about that line of the paper: {', '.join(document['also'])}")
+        line(f"also about it: {', '.join(document['also'])}")
     if document["module"]:
         line(f"checked in {document['module']}")
     line(document["statement"])
@@ -166,11 +166,14 @@ def _show_both_ways(row: Document) -> None:
 def show_hunt(document: Document) -> None:
     """Print what the hunt found."""
     ratio = "unbounded" if document["unbounded"] else document["best_ratio"]
+    runs = document["evaluations"]
     shown = rounded(ratio, 6) if isinstance(ratio, float) else str(ratio)
     verdict = "VIOLATED" if document["violated"] else "not violated (none found, not none exist)"
+    if document["idle"]:
+        verdict = f"none of {runs} runs says anything, mostly: {document['idle']}"
     line(f"{document['claim']} under {document['reading']}: {verdict}")
-    line(f"largest left/right {shown} in {document['evaluations']} runs, at t = {document['t']}")
     if document["case"]:
+        line(f"largest left/right {shown} in {runs} runs, at t = {document['t']}")
         table(("case", ""), [[name, str(value)] for name, value in document["case"].items()])
     if document["case_file"]:
         packs = "".join(f" --pack {pack}" for pack in document["packs"])

@@ -245,13 +245,9 @@ def case_settings(
     Raises
     ------
     UsageError
-        As ``settings``, and for an option of the algorithm, which a case has not.
+        As ``settings``.
     """
     groups = settings(pairs, taken, sizes=())
-    if groups.algorithm:
-        raise UsageError(
-            f"algorithm.{next(iter(groups.algorithm))} is for the command run alone: leave it out."
-        )
     for name, value in options.items():
         if name in groups.schedule:
             raise UsageError(f"{name} was given twice, but it has one value: leave one out.")

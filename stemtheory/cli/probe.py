@@ -15,7 +15,8 @@ from stemtheory.cli.examples import example
 
 _CHANGE = (
     "a field of the case (problem, K, dim, b, I, rounds, B, x1, replicates, seed, sync_batch,"
-    " clock), a dial of the problem (sigma, zeta, ...), or schedule.NAME; may be repeated"
+    " clock), a dial of the problem (sigma, zeta, ...), schedule.NAME or algorithm.NAME; may be"
+    " repeated"
 )
 Changes = Annotated[list[str] | None, o.option(None, "--set KEY=VALUE", _CHANGE)]
 _SCHEDULE = "theorem, calibrated, practical, constant or coupled; the panel's by default"
@@ -47,7 +48,14 @@ def probe(
     from stemtheory.report import draw_probe
 
     groups = o.case_settings(set_, o.given(schedule=schedule), o.given(eta=eta))
-    found = probed(name, groups.dials, reading=sync, options=groups.schedule, packs=pack or ())
+    found = probed(
+        name,
+        groups.dials,
+        reading=sync,
+        options=groups.schedule,
+        algorithm_options=groups.algorithm,
+        packs=pack or (),
+    )
     document: Document = {**found.to_json(), "files": []}
     if plot is not None:
         document["files"].append(str(draw_probe(found, plot)))

@@ -36,7 +36,7 @@ def write(
         "json": to_json(document),
         "md": f"# {title(known)}\n\n" + "\n".join(one.markdown() for one in tables) + f"\n{NOTE}\n",
         "tex": "\n".join(one.latex() for one in tables),
-        "html": html_page(document, outcomes, level, known),
+        "html": html_page(document, outcomes, level, known, packs),
     }
     return [str(write_whole(out / f"ledger.{ending}", text)) for ending, text in texts.items()]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stemtheory.certificates import is_certified, shipped
-from stemtheory.claims import Claim, Outcome, counterexamples, premises, versions_of
+from stemtheory.claims import Claim, Outcome, Packs, counterexamples, premises, versions_of
 from stemtheory.report.formula import mathml, plain
 from stemtheory.report.ledger_plot import plot
 from stemtheory.report.ledger_rows import NOTE, LedgerLine, lines
@@ -21,7 +21,7 @@ from stemtheory.runtime import UsageError
 
 def title(known: Mapping[str, Claim]) -> str:
     """Return what is put to the test: the papers of these claims, or a user's own."""
-    return f"{papers(known)}: every line of the paper, put to the test"
+    return f"{papers(known)}: every claim, put to the test"
 
 
 def papers(known: Mapping[str, Claim]) -> str:
@@ -30,11 +30,23 @@ def papers(known: Mapping[str, Claim]) -> str:
     return ", ".join(subjects) or "Own claims"
 
 
+def sources(known: Mapping[str, Claim]) -> list[str]:
+    """Return what each pack of these claims says that it is about: authors, title, year, source."""
+    packs = dict.fromkeys(claim.pack for claim in known.values() if claim.pack)
+    return [f"{', '.join(p.authors)}: {p.title}, {p.year}, {p.source}." for p in packs]
+
+
+def asked(packs: Packs) -> str:
+    """Return the options of a command that was asked for these packs alone."""
+    return "".join(f" --pack {pack}" for pack in packs)
+
+
 def html_page(
     document: Mapping[str, Any],
     outcomes: Sequence[Outcome],
     level: str,
     known: Mapping[str, Claim],
+    packs: Packs = (),
 ) -> str:
     """Return the page: a summary, the table of all rows, and a card per claim."""
     found = lines(document["claims"], known)
@@ -49,6 +61,8 @@ def html_page(
     return render(
         "ledger.html",
         title=title(known),
+        sources=sources(known),
+        packs=asked(packs),
         note=NOTE,
         level=level,
         document=document,

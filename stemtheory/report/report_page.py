@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stemtheory.claims import Claim
+from stemtheory.claims import Claim, Packs
 from stemtheory.report import drawing
-from stemtheory.report.ledger_page import counted, papers
+from stemtheory.report.ledger_page import asked, counted, papers, sources
 from stemtheory.report.ledger_rows import NOTE, LedgerLine, lines
 from stemtheory.report.manifest import Manifest, versions
 from stemtheory.report.pages import render
@@ -44,6 +44,7 @@ def report_page(
     sweeps: Sequence[Result],
     long_sweeps: Sequence[str],
     manifest: Manifest,
+    packs: Packs = (),
 ) -> str:
     """Return the report, whose parts lie in ``folder``, as one page.
 
@@ -62,8 +63,10 @@ def report_page(
     }
     return render(
         "report.html",
-        title=f"{papers(known)}: bounds against simulation",
+        title=f"{papers(known)}: claims put to the test, bounds against simulation",
         papers=papers(known),
+        sources=sources(known),
+        packs=asked(packs),
         mode=mode,
         seed=seed,
         folder=folder,
@@ -85,7 +88,7 @@ def report_page(
 
 
 def failing_lines(ledger: Mapping[str, Any], known: Mapping[str, Claim]) -> list[LedgerLine]:
-    """Return the lines of the paper that fail."""
+    """Return the lines that fail."""
     failing = [row for row in ledger["claims"] if row["verdict"] == Verdict.VIOLATED]
     return lines(failing, known)
 

@@ -99,6 +99,7 @@ def reproduce(
         sweeps=sweeps,
         long_sweeps=long_sweeps,
         manifest=manifest,
+        packs=packs,
     )
     report = write_whole(folder / "index.html", page)
     unexpected = [*ledger["unexpected"], *unexpected, *report_sweeps.unexpected(sweeps)]

@@ -12,14 +12,26 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stemtheory.bounds import Premise
 from stemtheory.claims.base import Case, Claim, Comparison
 from stemtheory.claims.casefiles import Found, replay, worst
-from stemtheory.claims.hunting import BOX, decode, hunt, shrink
+from stemtheory.claims.checking import subjects
+from stemtheory.claims.hunting import BOX, decode, fitted, hunt, shrink
 from stemtheory.claims.ledger import claims
 from stemtheory.cli.app import main
 from stemtheory.oracles.catalogue import load_problem
 from stemtheory.runtime.errors import UsageError
+from tests.helpers.sources import ROOT
 
+SILENT = Claim(
+    id="SILENT",
+    label="x",
+    kind="pathwise",
+    statement="Less than nothing is at most nothing.",
+    formula="-1 \\le 0",
+    compare=lambda path: Comparison(np.array([-1.0]), np.array([0.0])),
+)
+UNMET = replace(SILENT, id="UNMET", premises=lambda case: (Premise("b = 0", case.b == 0),))
 BUDGET = 120.0  # on two cores; either failure is found in a few seconds
 
 
@@ -67,6 +79,50 @@ def test_every_corner_of_the_box_is_a_case() -> None:
         assert case.T <= 200 or case.rounds == 1
         assert case.I >= 2
         assert case.replicates >= 1
+
+
+@pytest.mark.parametrize(("pack", "names"), [("storm", ("ST5", "ST7")), ("scaffold", ("SF3",))])
+def test_the_box_fits_itself_to_what_the_algorithm_fixes(pack: str, names: tuple[str, ...]) -> None:
+    """STORM has one worker and I = 1; a step that is tied to b keeps the panel's own b."""
+    known = claims([str(ROOT / f"packs/{pack}/stemtheory_{pack}")])
+    rng = np.random.default_rng(5)
+    low, high = np.array(BOX).T
+    for claim in (known[name] for name in names):
+        panel = subjects(claim, "literal", "quick")
+        for point in low + (high - low) * rng.random((20, len(BOX))):
+            case = fitted(claim, panel, point, "literal")
+            assert case.algorithm == pack
+            assert case.run.sizes.K == (1 if pack == "storm" else case.K)
+            assert all(premise.ok for premise in claim.premises(case))
+
+
+def test_a_hunt_that_can_say_nothing_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    found = hunt(f"{__name__}:SILENT", budget=0.3)
+    assert found["best_ratio"] is None
+    assert found["idle"] == "the left side stays at or below 0, or what floats resolve"
+    assert hunt(f"{__name__}:UNMET", budget=0.3)["idle"] == "the premise b = 0 is not met"
+    assert main(["hunt", f"{__name__}:SILENT", "--budget", "0.3"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "says anything, mostly: the left side stays" in said
+    assert "None" not in said
+
+
+def test_a_bound_that_is_attained_is_not_broken_by_rounding() -> None:
+    """Verify allows the floor that floats leave; so does the hunt, and a plain break is chosen."""
+
+    def compare(path: Any, last: float = 3.0) -> Comparison:
+        return Comparison(
+            np.array([2e-8, last]), np.array([1e-8, 2.9]), floor=np.array([1.5e-8, 0])
+        )
+
+    case = Case("cosine", 2, 1, 1, 2, 1, replicates=1)
+    broken = worst(Claim("X", "x", "pathwise", "s", "f", compare=compare), case)
+    assert broken is not None
+    assert (broken.violated, broken.left) == (True, 3.0)
+    claim = Claim("X", "x", "pathwise", "s", "f", compare=lambda path: compare(path, 1.0))
+    attained = worst(claim, case)
+    assert attained is not None
+    assert (attained.violated, attained.ratio) == (False, 1.0)
 
 
 def test_shrinking_keeps_the_violation_and_makes_it_plainer() -> None:

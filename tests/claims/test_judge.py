@@ -12,7 +12,6 @@ from scipy.stats import t as t_distribution
 from stemtheory.claims.base import Case, Claim, Comparison, Kind, dials
 from stemtheory.claims.checking import check, opened, rows_of
 from stemtheory.claims.evidence.path import record
-from stemtheory.claims.evidence.states.run import StateRun
 from stemtheory.claims.judge import ALPHA, INSTANCES, critical, detectable, instances, judge
 from stemtheory.claims.ledger import claims
 from stemtheory.runtime import Verdict
@@ -158,12 +157,15 @@ def test_case_survives_json() -> None:
         Case.from_json({"problem": "cosine", "speed": 3})
 
 
-@pytest.mark.parametrize("algorithm", ["scaffold", "mime"])
-def test_no_other_algorithm_is_recorded_as_stem(algorithm: str) -> None:
-    case = Case("quadratic", 2, 1, 1, 2, 1, algorithm=algorithm)
-    run = opened(Claim("X", "eq: Step-Size", "pathwise", "s", "f"), case)
-    assert isinstance(run, StateRun)
-    assert type(run.algorithm).__name__.lower() == algorithm
+@pytest.mark.parametrize(("algorithm", "own"), [("scaffold", "c_k"), ("mime", "m")])
+def test_no_other_algorithm_is_recorded_as_stem(algorithm: str, own: str) -> None:
+    run = opened(
+        Claim("X", "eq: Step-Size", "pathwise", "s", "f"),
+        Case("quadratic", 2, 1, 1, 2, 1, algorithm=algorithm),
+    )
+    assert np.shape(run[own])[0] == 4  # T + 2 times
+    with pytest.raises(UsageError, match=f"d is asked for, but a run of {algorithm} keeps"):
+        run["d"]
 
 
 @pytest.mark.parametrize("reading", ["literal", "average-first", "overwrite", "average-both"])

@@ -137,6 +137,22 @@ def test_a_folder_is_read_by_every_command(
     assert [row["reproduced"] for row in again] == [True]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[sections]", 'algorithm = "strom"\n\n[sections]', "algorithm 'strom' is unknown"),
+        ("example-directions =", '"a b/<c>" =', "sections is {'a b/<c>': 'directions'}"),
+    ],
+)
+def test_a_name_that_nothing_is_called_is_one_sentence(
+    old: str, new: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = replaced(copied(tmp_path, "misnamed"), "pack.toml", old, new)
+    told = refused(capsys, "list", "claims", "--pack", str(folder))
+    assert "pack.toml" in told
+    assert said in told
+
+
 def test_its_claims_are_asked_of_its_algorithm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,8 +174,14 @@ def test_its_ledger_is_a_page_about_its_paper(tmp_path: Path) -> None:
     assert main([*command, "--out", str(tmp_path / "out")]) == 0
     for name in ("ledger.html", "ledger.md"):
         text = (tmp_path / "out" / name).read_text(encoding="utf-8")
-        assert "An example: every line of the paper, put to the test" in text
+        assert "An example: every claim, put to the test" in text
         assert "STEM" not in text
+        assert "the paper" not in text
+        if name == "ledger.html":  # what it is about, and the command that makes it again
+            assert (
+                "A. Author: A note on the directions of a run, 2020, doi:10.0000/example." in text
+            )
+            assert f"stemtheory verify --quick --pack {folder} --out DIR" in text
 
 
 def test_packs_are_read_together_and_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from stemtheory.claims.probing import FIELDS, changed
 from stemtheory.cli.app import main
 from stemtheory.report import draw_probe
 from stemtheory.runtime import UsageError
+from tests.helpers.sources import ROOT
 
 BROKEN = json.loads(shipped()["M3-literal"].read_text())
 SIZES = ("problem", "K", "dim", "b", "I", "rounds", "x1", "replicates")
@@ -66,11 +67,27 @@ def test_an_expectation_is_probed_as_it_is_judged() -> None:
 
 
 def test_every_field_of_a_case_may_be_changed() -> None:
-    asked = {"reading", "algorithm", "dials", "options", "algorithm_options"}  # by other means
-    told = set(Case.__dataclass_fields__) - asked
+    told = set(Case.__dataclass_fields__) - {"reading", "algorithm"}
+    told -= {"dials", "options", "algorithm_options"}
     assert set(FIELDS) == told
     case = changed(Case("cosine", 2, 1, 1, 2, 3), {"K": "4", "sigma": 0.25}, {"eta": 0.1})
     assert (case.K, case.dials, case.options) == (4, (("sigma", 0.25),), (("eta", 0.1),))
+    assert case.algorithm_options == ()
+
+
+def test_options_of_the_algorithm_may_be_changed() -> None:
+    pack = str(ROOT / "packs/scaffold/stemtheory_scaffold")
+    found = probe("SF1", algorithm_options={"participation": 0.5}, packs=[pack])
+    assert dict(found.case.algorithm_options)["participation"] == 0.5
+    assert "option" in dict(found.case.algorithm_options)  # the panel's
+    with pytest.raises(UsageError, match="speed"):
+        probe("SF3", algorithm_options={"speed": 0.5}, packs=[pack])
+
+
+def test_a_left_side_below_0_is_no_rounding() -> None:
+    """ST7's potential falls on every run of its panel."""
+    with pytest.raises(UsageError, match="its left side is below 0 everywhere"):
+        probe("ST7", packs=[str(ROOT / "packs/storm/stemtheory_storm")])
 
 
 @pytest.mark.parametrize(
@@ -83,7 +100,7 @@ def test_every_field_of_a_case_may_be_changed() -> None:
         (["M3", "--set", "K=1"], "one worker cannot differ"),
         (["M3", "--set", "I"], "not of the form key=value"),
         (["M3", "--set", "I=2", "--set", "I=3"], "given twice"),
-        (["M3", "--set", "algorithm.option=II"], "leave it out"),
+        (["M3", "--set", "algorithm.option=II"], "unknown for stem"),
         (["M3", "--set", "schedule.eta=1", "--eta", "2"], "given twice"),
         (["M3", "--sync", "nonsense"], "nonsense"),
         (["M3", "--schedule", "constant", "--eta", "0.01"], "needs a"),

@@ -256,7 +256,7 @@ def test_reproduce_writes_one_report(tmp_path: Path) -> None:
     assert Reader(text).alts == ["A line. y against x_1"]
     # a failing line is a link to its entry, and its statement is the paper's
     assert 'href="ledger.html#claim-SP1"' in text
-    assert "what the paper says there, in our words" in words
+    assert "what is claimed there, in our words" in words
     assert "STEM (x) with a_t = 1 is FedAvg (y), as printed." in words
     ledger = Reader(files["ledger.html"].decode())
     assert {p.partition("#")[2] for p in Reader(text).points if "#claim-" in p} <= ledger.anchors
