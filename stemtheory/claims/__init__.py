@@ -22,6 +22,7 @@ from stemtheory.claims.evidence.flat_model import Flat, growth
 from stemtheory.claims.evidence.path import record
 from stemtheory.claims.evidence.recorded import square
 from stemtheory.claims.explanation import counterexamples, explain, premises, told
+from stemtheory.claims.finding import asked
 from stemtheory.claims.finding import chosen as chosen_packs
 from stemtheory.claims.hunting import hunt
 from stemtheory.claims.judge import ALPHA

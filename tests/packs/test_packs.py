@@ -17,6 +17,7 @@ from stemtheory.claims import Claim, claims
 from stemtheory.claims.casefiles import expected_failures, replay, shipped
 from stemtheory.claims.finding import chosen
 from stemtheory.claims.ledger import uncovered
+from stemtheory.cli import main
 from stemtheory.runtime import Verdict
 from tests.helpers.sources import ROOT
 
@@ -81,6 +82,15 @@ def test_every_expected_failure_has_a_case_file_and_no_other(name: str) -> None:
         found = replay(file, packs=[str(folder_of(name))])
         assert found["violated"]
         assert found["reproduced"]
+
+
+def test_the_command_that_is_shown_for_a_case_file_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = str(folder_of("storm"))
+    assert main(["explain", "ST15", "--pack", folder]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"stemtheory verify --replay ST15-literal --pack {folder}" in said.replace("- ", "-")
 
 
 def test_the_packs_and_stem_are_read_together() -> None:
