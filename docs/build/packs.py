@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.build.templates import DOCS, fill, table_row
-from stemtheory.claims import claims, verify
+from stemtheory.claims import casefiles, claims, verify
 from stemtheory.claims.checking import Ledger
 
 PACKS = DOCS.parent / "packs"
@@ -65,9 +65,10 @@ def page(name: str) -> str:
 
 
 def main() -> None:
-    """Write the page of every pack."""
+    """Write the page and the case files of every pack."""
     for name in sorted(path.parent.name for path in PACKS.glob("*/FINDINGS.template.md")):
         (folder_of(name) / "FINDINGS.md").write_text(page(name), encoding="utf-8")
+        casefiles.build([str(folder_of(name))])
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stemtheory.claims.evidence.path import record
     from stemtheory.claims.evidence.recorded import square
     from stemtheory.claims.explanation import counterexamples, explain, premises, told
+    from stemtheory.claims.finding import asked
     from stemtheory.claims.finding import chosen as chosen_packs
     from stemtheory.claims.hunting import hunt
     from stemtheory.claims.judge import ALPHA

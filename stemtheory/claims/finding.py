@@ -19,6 +19,11 @@ OWN = Path(__file__).resolve().parent
 PACKAGE = __name__.rpartition(".")[0]
 
 
+def asked(packs: Sequence[object]) -> str:
+    """Return the options of a command that was asked for these packs alone."""
+    return "".join(f" --pack {pack}" for pack in packs)
+
+
 def chosen(packs: Sequence[str] = ()) -> tuple[Pack, ...]:
     """Return the packs that are named or whose folders are given; every installed one without any.
 

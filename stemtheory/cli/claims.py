@@ -169,7 +169,9 @@ def explain(
     document["proved"] = proof_of(claim)
     if tex is not None:
         document["files"] = [str(write_whole(tex, claims_latex([document])))]
-    console.emit(document, json, lambda: display_claims.show_explanation(document, claim))
+    console.emit(
+        document, json, lambda: display_claims.show_explanation(document, claim, pack or ())
+    )
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stemtheory.claims import ByReading, Case, Claim
+from stemtheory.claims import ByReading, Case, Claim, Packs, asked
 from stemtheory.cli.console import line, table
 from stemtheory.cli.display import Document
 from stemtheory.cli.proving.certify import round_of, show_checks, show_refused
@@ -97,7 +97,7 @@ def show_matrix(document: Document, known: Mapping[str, Claim], shown: ByReading
     show_summary(document)
 
 
-def show_explanation(document: Document, claim: Claim) -> None:
+def show_explanation(document: Document, claim: Claim, packs: Packs = ()) -> None:
     """Print one claim: what it says, its premises, its verdicts, counterexamples and repair."""
     printed = ", ".join(filter(None, (document["number"], document["title"], document["label"])))
     line(f"{document['id']} ({printed}), {document['section']}, {document['kind']}")
@@ -129,7 +129,7 @@ def show_explanation(document: Document, claim: Claim) -> None:
         line(
             f"counterexample {case['name']}: left {rounded(case['left'], 6)} >"
             f" right {rounded(case['right'], 6)};"
-            f" stemtheory verify --replay {case['name']}"
+            f" stemtheory verify --replay {case['name']}{asked(packs)}"
         )
     if "certificates" in document:
         line(
@@ -176,8 +176,8 @@ def show_hunt(document: Document) -> None:
         line(f"largest left/right {shown} in {runs} runs, at t = {document['t']}")
         table(("case", ""), [[name, str(value)] for name, value in document["case"].items()])
     if document["case_file"]:
-        packs = "".join(f" --pack {pack}" for pack in document["packs"])
-        line(f"case file: {document['case_file']} (stemtheory verify --replay FILE{packs})")
+        again = f"stemtheory verify --replay FILE{asked(document['packs'])}"
+        line(f"case file: {document['case_file']} ({again})")
 
 
 def show_attack(document: Document) -> None:

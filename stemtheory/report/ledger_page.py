@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stemtheory.certificates import is_certified, shipped
-from stemtheory.claims import Claim, Outcome, Packs, counterexamples, premises, versions_of
+from stemtheory.claims import Claim, Outcome, Packs, asked, counterexamples, premises, versions_of
 from stemtheory.report.formula import mathml, plain
 from stemtheory.report.ledger_plot import plot
 from stemtheory.report.ledger_rows import NOTE, LedgerLine, lines
@@ -34,11 +34,6 @@ def sources(known: Mapping[str, Claim]) -> list[str]:
     """Return what each pack of these claims says that it is about: authors, title, year, source."""
     packs = dict.fromkeys(claim.pack for claim in known.values() if claim.pack)
     return [f"{', '.join(p.authors)}: {p.title}, {p.year}, {p.source}." for p in packs]
-
-
-def asked(packs: Packs) -> str:
-    """Return the options of a command that was asked for these packs alone."""
-    return "".join(f" --pack {pack}" for pack in packs)
 
 
 def html_page(

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stemtheory.claims import Claim, Packs
+from stemtheory.claims import Claim, Packs, asked
 from stemtheory.report import drawing
-from stemtheory.report.ledger_page import asked, counted, papers, sources
+from stemtheory.report.ledger_page import counted, papers, sources
 from stemtheory.report.ledger_rows import NOTE, LedgerLine, lines
 from stemtheory.report.manifest import Manifest, versions
 from stemtheory.report.pages import render

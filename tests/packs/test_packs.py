@@ -14,8 +14,10 @@ import pytest
 
 from docs.build.packs import PACKS, folder_of, ledger, page
 from stemtheory.claims import Claim, claims
+from stemtheory.claims.casefiles import expected_failures, replay, shipped
 from stemtheory.claims.finding import chosen
 from stemtheory.claims.ledger import uncovered
+from stemtheory.cli import main
 from stemtheory.runtime import Verdict
 from tests.helpers.sources import ROOT
 
@@ -71,6 +73,26 @@ def test_no_constant_is_said_to_be_printed(name: str) -> None:
     assert {pack.labels[claim.label].number for claim in every(name)} == {"derived"}
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_expected_failure_has_a_case_file_and_no_other(name: str) -> None:
+    """The page says of an expected failure that a counterexample is held."""
+    (pack,) = chosen([str(folder_of(name))])
+    assert set(shipped([str(folder_of(name))])) == {case for case, *_ in expected_failures(pack)}
+    for file in shipped([str(folder_of(name))]).values():
+        found = replay(file, packs=[str(folder_of(name))])
+        assert found["violated"]
+        assert found["reproduced"]
+
+
+def test_the_command_that_is_shown_for_a_case_file_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = str(folder_of("storm"))
+    assert main(["explain", "ST15", "--pack", folder]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"stemtheory verify --replay ST15-literal --pack {folder}" in said.replace("- ", "-")
+
+
 def test_the_packs_and_stem_are_read_together() -> None:
     folders = [str(folder_of(name)) for name in NAMES]
     together = claims(["stem", *folders])
@@ -98,6 +120,8 @@ def test_a_wheel_of_its_own_brings_the_claims(name: str, tmp_path: Path) -> None
     package, first = folder_of(name).name, every(name)[0]
     assert {part.split("/")[0].split("-")[0] for part in names} == {package}
     assert f"{package}/FINDINGS.md" in names
+    cases = {f"{package}/cases/{path.name}" for path in folder_of(name).glob("cases/*")}
+    assert cases <= set(names)
     # Its entry point is found, and every command reads it beside STEM's, without being told.
     listed = command("list", "claims", at=site).split()
     assert {claim.id for claim in every(name)} | {"M7"} <= set(listed)
