@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
@@ -33,8 +34,7 @@ def face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
 
 def _places(package: str) -> dict[str, tuple[str, str]]:
     """Return the module and the name there of every name under TYPE_CHECKING."""
-    spec = sys.modules[package].__spec__
-    text = spec.loader.get_source(package)  # type: ignore[union-attr]
+    text = Path(sys.modules[package].__file__ or "").read_text(encoding="utf-8")
     guarded = (node.body for node in ast.parse(text).body if isinstance(node, ast.If))
     imports = [line for body in guarded for line in body if isinstance(line, ast.ImportFrom)]
     return {
