@@ -21,7 +21,7 @@ from stemtheory.claims.floors.counted import by_arrivals, chain_of, chance, samp
 from stemtheory.claims.floors.samples import end_cases
 from stemtheory.figures import floors
 from stemtheory.oracles import links
-from stemtheory.oracles.chain_entry import drop
+from stemtheory.oracles.chains.chain_entry import drop
 
 LINKS = 43  # of the average drop of a link
 

@@ -11,16 +11,16 @@ import typer
 
 from stemtheory._version import __version__
 from stemtheory.cli import advise as cli_advise
-from stemtheory.cli import certify as cli_certify
 from stemtheory.cli import claims as cli_claims
 from stemtheory.cli import console, display
 from stemtheory.cli import constants as cli_constants
 from stemtheory.cli import options as o
 from stemtheory.cli import probe as cli_probe
 from stemtheory.cli import sweeps as cli_sweeps
-from stemtheory.cli import tighten as cli_tighten
 from stemtheory.cli.completion import entries, kinds
 from stemtheory.cli.examples import APART, example
+from stemtheory.cli.proofs import certify as cli_certify
+from stemtheory.cli.proofs import tighten as cli_tighten
 from stemtheory.cli.waiting import waiting
 from stemtheory.runtime import UsageError, whole
 from stemtheory.simulator import DEFAULT

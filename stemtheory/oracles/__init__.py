@@ -8,8 +8,8 @@ from stemtheory.oracles.catalogue import (
     user_entry,
     usual_dim,
 )
-from stemtheory.oracles.chain import Chain
-from stemtheory.oracles.chain_entry import ChainEntry
+from stemtheory.oracles.chains.chain import Chain
+from stemtheory.oracles.chains.chain_entry import ChainEntry
 from stemtheory.oracles.dials import AskedDials, refuse_unknown, resolve_zeta
 from stemtheory.oracles.finite_sum import Model
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES

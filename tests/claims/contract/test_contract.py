@@ -15,7 +15,7 @@ from stemtheory.algorithms.stem import Stem
 from stemtheory.claims.contract import ContractRow, check_problem, passed, records, table, text
 from stemtheory.claims.contract.statistics import Z_LIMIT, z_scores
 from stemtheory.oracles.catalogue import load_problem, names, problem_entry
-from stemtheory.oracles.chain_entry import ChainEntry
+from stemtheory.oracles.chains.chain_entry import ChainEntry
 from stemtheory.oracles.finite_sum import FiniteSum, Model
 from stemtheory.oracles.finite_sum_constants import bracket
 from stemtheory.oracles.heterogeneity import HETEROGENEITIES

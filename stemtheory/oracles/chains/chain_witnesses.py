@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stemtheory.oracles.chain import Chain
+from stemtheory.oracles.chains.chain import Chain
 from stemtheory.oracles.problem import Witness
 from stemtheory.runtime import Floats
 

@@ -11,7 +11,7 @@ import pytest
 from stemtheory.claims import check_problem
 from stemtheory.oracles import Chain, load_problem
 from stemtheory.oracles.bernoulli import Bernoulli
-from stemtheory.oracles.chain_entry import drop
+from stemtheory.oracles.chains.chain_entry import drop
 from stemtheory.runtime import REPLICATE_BLOCK, UsageError, generator, numpy_backend
 from stemtheory.simulator import Trace, simulate
 from tests.helpers.fake_device import Device, fake_backend

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import ndtr
 
-from stemtheory.oracles import links
+from stemtheory.oracles.chains import links
 from stemtheory.runtime import Floats, generator
 
 RNG = generator(3)

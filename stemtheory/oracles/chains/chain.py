@@ -21,8 +21,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from stemtheory.oracles.bernoulli import Bernoulli
+from stemtheory.oracles.chains.links import backward, below_by_hand, forward, height, unseen
 from stemtheory.oracles.heterogeneity import placed
-from stemtheory.oracles.links import backward, below_by_hand, forward, height, unseen
 from stemtheory.oracles.problem import Constants, Witness
 from stemtheory.runtime import Backend, Floats, Portable
 

@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stemtheory.oracles.bernoulli import Bernoulli
-from stemtheory.oracles.chain import Chain
-from stemtheory.oracles.chain_witnesses import witnesses
+from stemtheory.oracles.chains.chain import Chain
+from stemtheory.oracles.chains.chain_witnesses import witnesses
+from stemtheory.oracles.chains.links import DROP, PHI_TOP, PSI_SLOPE, PSI_TOP, ROOT_E, SMOOTHNESS
 from stemtheory.oracles.dials import ROUNDING, refuse_unknown
-from stemtheory.oracles.links import DROP, PHI_TOP, PSI_SLOPE, PSI_TOP, ROOT_E, SMOOTHNESS
 from stemtheory.oracles.problem import Constants, ProblemEntry
 from stemtheory.oracles.usual import USUAL
 from stemtheory.runtime import Floats, UsageError, real, whole

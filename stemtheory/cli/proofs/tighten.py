@@ -10,10 +10,10 @@ import typer
 
 from stemtheory.cli import console
 from stemtheory.cli import options as o
-from stemtheory.cli.certify import CERTIFIED, fraction, reading_of, show, told_of, weights_of
 from stemtheory.cli.completion import one_of
 from stemtheory.cli.display import Document
 from stemtheory.cli.examples import example
+from stemtheory.cli.proofs.certify import CERTIFIED, fraction, reading_of, show, told_of, weights_of
 from stemtheory.cli.waiting import waiting
 from stemtheory.oracles import USUAL
 from stemtheory.runtime import UsageError, choice, whole, write_whole

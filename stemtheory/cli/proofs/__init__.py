@@ -1,0 +1,1 @@
+"""The commands that prove: certificates of a round, and the free constants of a theorem."""

@@ -1,0 +1,1 @@
+"""Chains: lower bounds as problems, their links, their entry and their witnesses."""
