@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory.algorithms import READINGS
-from stemtheory.bounds import BOUNDS
+from stemtheory.bounds import BOUNDS, BoundFormula
 from stemtheory.claims import claims, locate
 from stemtheory.report import palette
 from stemtheory.report.drawing import writable_folder
-from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS, formulas
+from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS, STEPS, formulas, steps_of
 from stemtheory.report.formula import mathml
 from stemtheory.report.pages import render
 from stemtheory.runtime import UsageError, write_whole
+from stemtheory.schedules import RSTAR_STEPS
 
 TEMPLATES = Path(__file__).with_name("templates")
 NAME = "explorer.html"
@@ -31,6 +32,10 @@ CHOICES = {
         "tilt": "equal curvatures, constant pushes (all assumptions hold, readings coincide)",
         "opposite": "unequal curvatures (linearised: Assumption 2 does not hold)",
         "waves": "sinusoidal pushes, one run step by step (sigma = 0)",
+    },
+    "steps": {
+        "theorem": "as printed",
+        **{part: BOUNDS[f"stem-rstar-{part}"].summary for part in RSTAR_STEPS},
     },
     "quantity": {"rounds": "rounds", "samples": "samples of a worker", "cost": "cost"},
     "algorithm": {"stem": "STEM", "fedavg": "FedAvg", "minibatch-sgd": "minibatch SGD"},
@@ -47,6 +52,11 @@ COLOURS = {
     "stem-repaired": "#B8860B",
     "stem-repaired-explicit": "#A65E3A",
     "stem-log-free": "#8E4A78",
+    "stem-rstar-a": "#2F8F8B",
+    "stem-rstar-b": "#1B6E53",
+    "stem-rstar-c": "#54A24B",
+    "stem-rstar-d": "#3D5A80",
+    "stem-rstar-e": "#6B7A3A",
     "fedavg-theorem": "#5FA8D3",
     "minibatch-sgd": "#7F9A2E",
     "start": "#808080",
@@ -125,7 +135,7 @@ def entry(name: str) -> dict[str, Any]:
         text = READINGS.get(name, "local SGD; the theorem's step size sqrt(bK/T)")
         return {"name": name, "label": label(name), "claim": None} | {
             "text": f"{text[:1].upper() + text[1:]}. Exact moments of the chosen problem, with the"
-            " theorem's step sizes."
+            f" step sizes {'of its theorem' if name == 'fedavg' else 'that are chosen above'}."
         }
     claim = claims()[CLAIM_OF[name]]
     formula = BOUNDS[name]
@@ -133,10 +143,18 @@ def entry(name: str) -> dict[str, Any]:
         "name": name,
         "label": label(name),
         "claim": claim.id,
-        "text": f"{formula.summary[:1].upper() + formula.summary[1:]}. {formula.reference}.",
+        "text": f"{formula.summary[:1].upper() + formula.summary[1:]}. {formula.reference}."
+        f" {about(formula)}",
         "statement": claim.statement,
         "mathml": mathml(claim.formula),
     }
+
+
+def about(formula: BoundFormula) -> str:
+    """Return which steps a bound speaks of, and which readings of STEM's synchronisation."""
+    steps = f"It speaks of the steps {STEPS[steps_of(formula)]}"
+    stem = formula.algorithm == "stem"
+    return f"{steps} and of {' and '.join(formula.readings)}." if stem else f"{steps}."
 
 
 def cases() -> list[dict[str, Any]]:
