@@ -200,6 +200,25 @@ def test_a_wrong_map_is_noticed() -> None:
     assert sum(far) > SETTINGS / 2
 
 
+@pytest.mark.parametrize("reading", READINGS[:4])
+def test_the_sync_batch(reading: str) -> None:
+    """At the random settings it changes no digit that is compared, at this one the sixth does."""
+    groups = [Group(0.5, push, 1) for push in (0.1, -0.1, 0.0)]
+    model = LinearModel(tuple(groups), 0.0, 2.0)
+    s = {"T": 4000, "K": 3, "b": 1, "I": 40, "L": model.L, "sigma": 2.0, "zeta": 0.2, "gap": 1.0}
+    shown = [{"H": g.curvature, "o": g.offset, "size": g.size} for g in groups]
+    one: dict[str, Any] = {"kind": "moments", "reading": reading}
+    one |= {"model": {"groups": shown, "level": 2.0}}
+    one |= {"s": {**s, "sync_batch": 1}, "x1": 1.0}
+    sizes: dict[str, Any] = {"T": 4000, "b": 1, "I": 40, "x1": 1.0, "sync": reading}
+    rstar: dict[str, Any] = {"schedule": "rstar", "schedule_options": {"part": "b"}}
+    of_b, of_c = ask([{**one, "steps": part} for part in "bc"])  # m = 5 and 2, else the same steps
+    want = moments(model, "stem", **sizes, **rstar).mean_grad_sq
+    assert of_b == near(want, ONE_VALUE)
+    assert of_c == near(moments(model, "stem", **sizes, **rstar, sync_batch=2).mean_grad_sq, 1e-10)
+    assert of_c != near(want, 1e-6)
+
+
 @pytest.mark.parametrize("reading", READINGS)
 def test_one_run_without_noise(reading: str) -> None:
     """Sinusoidal workers, step by step: as the simulator follows them."""
