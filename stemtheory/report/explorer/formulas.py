@@ -25,11 +25,7 @@ CLAIM_OF = {
     "stem-repaired": "Ra",
     "stem-repaired-explicit": "Riii",
     "stem-log-free": "LOGFREE",
-    "stem-rstar-a": "RSa",
-    "stem-rstar-b": "RSb",
-    "stem-rstar-c": "RSc",
-    "stem-rstar-d": "RSd",
-    "stem-rstar-e": "RSe",
+    **{f"stem-rstar-{part}": f"RS{part}" for part in RSTAR_STEPS},
     "fedavg-theorem": "F4",
     "minibatch-sgd": "F8",
 }

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from stemtheory.algorithms import READINGS
-from stemtheory.bounds import BOUNDS, BoundFormula
+from stemtheory.bounds import BOUNDS
 from stemtheory.claims import claims, locate
 from stemtheory.report import palette
 from stemtheory.report.drawing import writable_folder
-from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS, STEPS, formulas, steps_of
+from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS, formulas, spoken
 from stemtheory.report.formula import mathml
 from stemtheory.report.pages import render
 from stemtheory.runtime import UsageError, write_whole
@@ -41,6 +41,7 @@ CHOICES = {
     "algorithm": {"stem": "STEM", "fedavg": "FedAvg", "minibatch-sgd": "minibatch SGD"},
     "measure": {"samples": "samples of a worker", "rounds": "rounds", "cost": "cost"},
 }
+RSTAR = ("#2F8F8B", "#1B6E53", "#54A24B", "#3D5A80", "#6B7A3A")  # part by part
 COLOURS = {
     "literal": palette.BLUE,
     "average-first": palette.SKY,
@@ -52,11 +53,7 @@ COLOURS = {
     "stem-repaired": "#B8860B",
     "stem-repaired-explicit": "#A65E3A",
     "stem-log-free": "#8E4A78",
-    "stem-rstar-a": "#2F8F8B",
-    "stem-rstar-b": "#1B6E53",
-    "stem-rstar-c": "#54A24B",
-    "stem-rstar-d": "#3D5A80",
-    "stem-rstar-e": "#6B7A3A",
+    **{f"stem-rstar-{part}": colour for part, colour in zip(RSTAR_STEPS, RSTAR, strict=True)},
     "fedavg-theorem": "#5FA8D3",
     "minibatch-sgd": "#7F9A2E",
     "start": "#808080",
@@ -144,17 +141,10 @@ def entry(name: str) -> dict[str, Any]:
         "label": label(name),
         "claim": claim.id,
         "text": f"{formula.summary[:1].upper() + formula.summary[1:]}. {formula.reference}."
-        f" {about(formula)}",
+        f" It speaks of these steps: {spoken(formula)}.",
         "statement": claim.statement,
         "mathml": mathml(claim.formula),
     }
-
-
-def about(formula: BoundFormula) -> str:
-    """Return which steps a bound speaks of, and which readings of STEM's synchronisation."""
-    steps = f"It speaks of the steps {STEPS[steps_of(formula)]}"
-    stem = formula.algorithm == "stem"
-    return f"{steps} and of {' and '.join(formula.readings)}." if stem else f"{steps}."
 
 
 def cases() -> list[dict[str, Any]]:
