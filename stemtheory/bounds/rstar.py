@@ -45,19 +45,27 @@ def _stated(part: str, I: int) -> tuple[Fraction, Fraction, Fraction]:
 
 
 @lru_cache
-def _numbers(part: str, one_step: bool) -> tuple[float, ...]:
-    """Return h, c_0, Lambda, A_s and A_z as floats; a search asks for them a thousand times."""
+def _numbers(part: str) -> tuple[float, ...]:
+    """Return h and c_0, then Lambda, A_s and A_z at I >= 2 and at I = 1, as floats.
+
+    A search asks for them a thousand times.
+    """
     steps = RSTAR_STEPS[part]
-    return tuple(map(float, (steps.h, steps.c_0, *_stated(part, 1 if one_step else 2))))
+    return tuple(map(float, (steps.h, steps.c_0, *_stated(part, 2), *_stated(part, 1))))
 
 
 def _terms(part: str, s: Setting) -> Terms:
-    """Return the four terms of (2) after S = T/I rounds."""
-    h, c_0, lam, A_s, A_z = _numbers(part, s.I == 1)
+    """Return the four terms of (2) after S = T/I rounds.
+
+    I = 1 is told apart by arithmetic, not by a branch, so that the explorer can take the formula.
+    """
+    h, c_0, *stated = _numbers(part)
+    one, more = s.I == 1, s.I > 1
+    lam, A_s, A_z = (x * more + y * one for x, y in zip(stated[:3], stated[3:], strict=True))
     rate, variance, work = s.I / s.T, s.sigma * s.sigma, s.I * s.b * s.K
-    first = s.b * s.I / s.initial_batch
-    if part != "a" or s.I == 1:  # the variance in the potential, less what its last value costs
-        first = max(first, c_0 * h * h / work)
+    # the variance in the potential, less what its last value costs; part (a) has it at I = 1 alone
+    within = (one if part == "a" else 1) * c_0 * h * h / work
+    first = max(s.b * s.I / s.initial_batch, within)
     noise = 2 * (c_0 * h / work) ** 2
     return {
         "gap": 2 / h * s.L * s.gap * rate,
@@ -77,7 +85,7 @@ def _premises(part: str, s: Setting) -> tuple[Premise, ...]:
     met = (whole_rounds(s), at_most_a_jump(s, M))
     if part == "a":
         return met
-    fine = s.sync_batch == 1 or s.I == 1 or s.I > M
+    fine = (s.sync_batch == 1) | (s.I == 1) | (s.I > M)
     return *met, Premise(f"m = 1 for I <= {M}", fine)
 
 

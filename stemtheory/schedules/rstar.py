@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,14 @@ class RStarSteps(NamedTuple):
     c_0: Fraction
     M: int
     readings: tuple[str, ...] = BOTH
+
+    def eta(self, L: Any, I: Any) -> Any:
+        """Return eta = h/(LI)."""
+        return float(self.h) / (L * I)
+
+    def momentum(self, K: Any, b: Any, I: Any) -> Any:
+        """Return a = c_0 h^2/(bK I^2)."""
+        return float(self.c_0 * self.h**2) / (b * K * I**2)
 
     def sync_batch(self, I: int) -> int:
         """Return m = ceil(I/M)."""
@@ -74,12 +82,11 @@ class RStar:
 
     def eta(self, t: ArrayLike) -> Floats:
         """Return eta = h/(LI) in the shape of t."""
-        return np.full_like(times(t), float(self.steps.h) / (self.L * self.I))
+        return np.full_like(times(t), self.steps.eta(self.L, self.I))
 
     def momentum(self, t: ArrayLike) -> Floats:
         """Return a = c_0 h^2/(bK I^2) in the shape of t; at most 1/2."""
-        c_0_h2 = float(self.steps.c_0 * self.steps.h**2)
-        return np.full_like(times(t), c_0_h2 / (self.b * self.K * self.I**2))
+        return np.full_like(times(t), self.steps.momentum(self.K, self.b, self.I))
 
     def parameters(self) -> dict[str, float]:
         """Return L, K, b, I, and the h and c_0 of the part."""

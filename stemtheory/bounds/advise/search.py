@@ -203,9 +203,12 @@ def _around(q: Question, offer: Offer, stride: float) -> Iterator[Offer]:
 
 
 def _strides(n: int, stride: float) -> tuple[int, ...]:
-    """Return n, and the whole numbers a factor 1 + stride (at least one) below and above it."""
+    """Return n, and the whole numbers a factor 1 + stride (at least one) below and above it.
+
+    From small to large: the first of offers that rank the same is the one that a search takes.
+    """
     low, high = math.floor(n / (1 + stride)), math.ceil(n * (1 + stride))
-    return tuple({max(1, min(low, n - 1)), n, max(high, n + 1)})
+    return tuple(sorted({max(1, min(low, n - 1)), n, max(high, n + 1)}))
 
 
 def along(q: Question, algorithm: str) -> Iterator[Offer]:
@@ -213,7 +216,7 @@ def along(q: Question, algorithm: str) -> Iterator[Offer]:
     for bound in q.bounds[algorithm]:
         for nu in (0.0,) if algorithm == "minibatch-sgd" else NUS:
             point = invert(bound, q.epsilon, nu=nu, **q.constants)
-            for b in {max(1, math.floor(point.b)), math.ceil(point.b)}:
+            for b in sorted({max(1, math.floor(point.b)), math.ceil(point.b)}):
                 offer = at(q, algorithm, bound, b, point.I, nu)
                 if offer is not None:
                     yield offer

@@ -13,7 +13,7 @@ from stemtheory.algorithms import ALGORITHMS, READINGS
 from stemtheory.bounds import BOUNDS, NUS, OFFERED, STRIDES, BoundFormula, Setting
 from stemtheory.oracles import USUAL
 from stemtheory.report.explorer.symbols import TracedNumber, Tree, traced, tree
-from stemtheory.schedules import Curve, Theorem, fedavg_eta, theorem_eta
+from stemtheory.schedules import RSTAR_STEPS, Curve, Theorem, fedavg_eta, theorem_eta
 from stemtheory.simulator import DEFAULT
 
 LETTERS = ("T", "K", "b", "I", "L", "sigma", "zeta", "gap", "B", "sync_batch")
@@ -25,9 +25,14 @@ CLAIM_OF = {
     "stem-repaired": "Ra",
     "stem-repaired-explicit": "Riii",
     "stem-log-free": "LOGFREE",
+    **{f"stem-rstar-{part}": f"RS{part}" for part in RSTAR_STEPS},
     "fedavg-theorem": "F4",
     "minibatch-sgd": "F8",
 }
+
+# What the steps are called: the printed theorem's, those of each part of Theorem R*, and FedAvg's.
+STEPS = {"theorem": "printed", **{part: f"R* ({part})" for part in RSTAR_STEPS}}
+STEPS["fedavg"] = "sqrt(bK/T)"
 
 
 class Dial(NamedTuple):
@@ -69,6 +74,7 @@ def formulas() -> dict[str, Any]:
         "bounds": {name: bound(formula) for name, formula in BOUNDS.items()},
         "offered": {"bounds": OFFERED, "nus": NUS, "strides": STRIDES},
         "schedules": schedules(),
+        "steps": STEPS,
         "costs": {reading or name: costs(name, reading) for name, reading in runs()},
         "readings": READINGS,
     }
@@ -91,6 +97,9 @@ def bound(formula: BoundFormula) -> dict[str, Any]:
         "summary": formula.summary,
         "reference": formula.reference,
         "claim": CLAIM_OF[formula.name],
+        "steps": steps_of(formula),
+        "run": formula.readings[0] if formula.algorithm == "stem" else formula.algorithm,
+        "spoken": spoken(formula),
         "settle": {
             name: tree(value)
             for name in LETTERS
@@ -105,16 +114,38 @@ def bound(formula: BoundFormula) -> dict[str, Any]:
     }
 
 
-def schedules() -> dict[str, Tree]:
-    """Return eta_t and c of STEM's schedule, the end of its constant phase, and FedAvg's eta."""
+def steps_of(formula: BoundFormula) -> str:
+    """Return which of the `schedules` a bound speaks of."""
+    return "fedavg" if formula.algorithm == "fedavg" else formula.part or formula.schedule
+
+
+def spoken(formula: BoundFormula) -> str:
+    """Return in a few words which steps a bound speaks of, and which reading if not of both."""
+    only = f", {formula.readings[0]} only" if len(formula.readings) == 1 else ""
+    return STEPS[steps_of(formula)] + only
+
+
+def schedules() -> dict[str, dict[str, Tree | None]]:
+    """Return of all steps eta_t, the a that follows it, the sync batch, and the last constant t.
+
+    The theorem's and those of each part of Theorem R* are STEM's; None means constant to the end.
+    """
+    K, b, I, L = (LETTER[name] for name in "KbIL")
     own: Any = SimpleNamespace(**LETTER)
     own.c_b = traced(getter(Theorem, "c_b"))(own)
-    return {
-        "eta": tree(traced(theorem_eta)(TracedNumber("t"), *(LETTER[name] for name in "LKbI"))),
-        "c": tree(traced(getter(Theorem, "c"))(own)),
-        "constant_phase_end": tree(traced(getter(Theorem, "constant_phase_end"))(own)),
-        "fedavg_eta": tree(traced(fedavg_eta)(*(LETTER[name] for name in "TKb"))),
+    eta = traced(theorem_eta)(TracedNumber("t"), L, K, b, I)
+    a = traced(getter(Theorem, "c"))(own) * eta**2
+    theorem = _steps(eta, a, end=tree(traced(getter(Theorem, "constant_phase_end"))(own)))
+    parts = {
+        name: _steps(part.eta(L, I), part.momentum(K, b, I), part.sync_batch(I))  # type: ignore[arg-type]
+        for name, part in RSTAR_STEPS.items()
     }
+    fedavg = _steps(traced(fedavg_eta)(LETTER["T"], K, b), 0)
+    return {"theorem": theorem, **parts, "fedavg": fedavg}
+
+
+def _steps(eta: Any, a: Any, m: Any = 1, end: Tree | None = None) -> dict[str, Tree | None]:
+    return {"eta": tree(eta), "a": tree(a), "m": tree(m), "end": end}
 
 
 def costs(algorithm: str, reading: str) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from stemtheory.bounds import BOUNDS
 from stemtheory.claims import claims, locate
 from stemtheory.report import palette
 from stemtheory.report.drawing import writable_folder
-from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS, formulas
+from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS, formulas, spoken
 from stemtheory.report.formula import mathml
 from stemtheory.report.pages import render
 from stemtheory.runtime import UsageError, write_whole
+from stemtheory.schedules import RSTAR_STEPS
 
 TEMPLATES = Path(__file__).with_name("templates")
 NAME = "explorer.html"
@@ -32,10 +33,15 @@ CHOICES = {
         "opposite": "unequal curvatures (linearised: Assumption 2 does not hold)",
         "waves": "sinusoidal pushes, one run step by step (sigma = 0)",
     },
+    "steps": {
+        "theorem": "as printed",
+        **{part: BOUNDS[f"stem-rstar-{part}"].summary for part in RSTAR_STEPS},
+    },
     "quantity": {"rounds": "rounds", "samples": "samples of a worker", "cost": "cost"},
     "algorithm": {"stem": "STEM", "fedavg": "FedAvg", "minibatch-sgd": "minibatch SGD"},
     "measure": {"samples": "samples of a worker", "rounds": "rounds", "cost": "cost"},
 }
+RSTAR = ("#2F8F8B", "#1B6E53", "#54A24B", "#3D5A80", "#6B7A3A")  # part by part
 COLOURS = {
     "literal": palette.BLUE,
     "average-first": palette.SKY,
@@ -47,6 +53,7 @@ COLOURS = {
     "stem-repaired": "#B8860B",
     "stem-repaired-explicit": "#A65E3A",
     "stem-log-free": "#8E4A78",
+    **{f"stem-rstar-{part}": colour for part, colour in zip(RSTAR_STEPS, RSTAR, strict=True)},
     "fedavg-theorem": "#5FA8D3",
     "minibatch-sgd": "#7F9A2E",
     "start": "#808080",
@@ -125,7 +132,7 @@ def entry(name: str) -> dict[str, Any]:
         text = READINGS.get(name, "local SGD; the theorem's step size sqrt(bK/T)")
         return {"name": name, "label": label(name), "claim": None} | {
             "text": f"{text[:1].upper() + text[1:]}. Exact moments of the chosen problem, with the"
-            " theorem's step sizes."
+            f" step sizes {'of its theorem' if name == 'fedavg' else 'that are chosen above'}."
         }
     claim = claims()[CLAIM_OF[name]]
     formula = BOUNDS[name]
@@ -133,7 +140,8 @@ def entry(name: str) -> dict[str, Any]:
         "name": name,
         "label": label(name),
         "claim": claim.id,
-        "text": f"{formula.summary[:1].upper() + formula.summary[1:]}. {formula.reference}.",
+        "text": f"{formula.summary[:1].upper() + formula.summary[1:]}. {formula.reference}."
+        f" It speaks of these steps: {spoken(formula)}.",
         "statement": claim.statement,
         "mathml": mathml(claim.formula),
     }

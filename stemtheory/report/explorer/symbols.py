@@ -55,6 +55,7 @@ def _binary(operation: str, *, swapped: bool = False) -> Callable[[Any, Any], Tr
 
 for _name, _sign in {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "floordiv": "//", "mod": "%",
+    "or": "||",
 }.items():  # fmt: skip
     setattr(TracedNumber, f"__{_name}__", _binary(_sign))
     setattr(TracedNumber, f"__r{_name}__", _binary(_sign, swapped=True))

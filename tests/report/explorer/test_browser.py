@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from stemtheory.claims import locate
 from stemtheory.cli.app import main
 from stemtheory.report.explorer import write_explorer
 from stemtheory.report.explorer.formulas import DIALS
@@ -120,6 +121,7 @@ def test_a_number_that_does_not_fit_is_marked(page: Page, file: Path) -> None:
     [
         ("#T=10000&K=3&nu=0.7&sigma=0.3&zeta=0.8&gap=2", "tilt"),
         ("#T=10000&K=4&place=fixed&b=16&I=4&model=opposite&h=0.25", "opposite"),
+        ("#T=10000&K=4&place=fixed&b=2&I=40&steps=c", "tilt"),
     ],
 )
 def test_commands_and_python_give_the_pages_numbers(
@@ -177,10 +179,29 @@ def test_the_advice_is_the_advisers(
     assert cheapest > 0.95 * choice["cost"]
 
 
+def test_runs_take_the_steps_that_are_chosen(
+    page: Page, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Part (c) has m = ceil(40/32) = 2, which the bound on it has too; those on others differ."""
+    page.open(file, "#place=fixed&I=40&steps=c&model=waves&sigma=0&zeta=0.5&gap=2&T=4000")
+    cells = page.run("""Array.from(document.querySelectorAll("#values tr")).map(
+      row => Array.from(row.cells).map(cell => cell.innerText.trim()))""")
+    told = {row[0]: row for row in cells}
+    assert told["STEM, literal"][4] == told["bound stem-rstar-c"][4] == "R* (c), m = 2"
+    assert told["bound stem-rstar-d"][4] == "R* (d), average-first only, m = 3"
+    assert told["bound stem-rstar-c"][5] == "met"
+    assert told["FedAvg"][4] == told["bound fedavg-theorem"][4] == "sqrt(bK/T)"
+    (argv,) = (argv for argv in commands(page, "moments")[0] if "literal" in argv)
+    assert "schedule.part=c" in argv
+    main([*argv, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert float(told["STEM, literal"][1]) == float(f"{found['mean_grad_sq']:.4g}")
+
+
 def test_the_case_of_overwrite_is_the_shipped_one(
     page: Page, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stored = json.loads((ROOT / "stemtheory/claims/cases/M7-overwrite.json").read_text("utf-8"))
+    stored = json.loads(locate("M7-overwrite")[0].read_text("utf-8"))
     page.open(file)
     page.run("document.querySelector('[data-case]').click()")
     page.settled()
@@ -189,11 +210,11 @@ def test_the_case_of_overwrite_is_the_shipped_one(
     told = {row[0]: row for row in cells}
     assert float(told["STEM, overwrite"][1]) == float(f"{stored['left']:.4g}")
     assert float(told["bound stem-theorem"][1]) == float(f"{stored['right']:.4g}")
-    assert told["bound stem-theorem"][4] == "met"
+    assert told["bound stem-theorem"][4:6] == ["printed", "met"]
     (argv,) = (argv for argv in commands(page, "moments")[0] if "overwrite" in argv)
     assert main([*argv, "--json"]) == 1  # a bound is violated
     assert json.loads(capsys.readouterr().out)["mean_grad_sq"] == pytest.approx(stored["left"])
-    assert told["bound fedavg-theorem"][4] == "not met: T >= 81 L^2 I^2 b K"
+    assert told["bound fedavg-theorem"][5] == "not met: T >= 81 L^2 I^2 b K"
 
 
 def test_what_cannot_be_followed_says_why(page: Page, file: Path) -> None:

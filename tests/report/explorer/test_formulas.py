@@ -12,12 +12,12 @@ from scipy.special import digamma
 from stemtheory.bounds import BOUNDS, Setting
 from stemtheory.report.explorer.formulas import DIALS, LETTERS, formulas
 from stemtheory.report.explorer.symbols import TracedNumber, Tree, traced, tree
-from stemtheory.schedules import FedAvgTheorem, Theorem
+from stemtheory.schedules import RSTAR_STEPS, FedAvgTheorem, RStar, Theorem
 
 OPERATIONS: dict[str, Any] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-    "%": operator.mod, "//": operator.floordiv, "**": operator.pow, "<": operator.lt,
-    "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+    "%": operator.mod, "//": operator.floordiv, "**": operator.pow, "||": operator.or_,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
     "min": min, "max": max, "sqrt": math.sqrt, "cbrt": np.cbrt, "log1p": math.log1p,
     "floor": math.floor, "digamma": digamma,
     "isclose": lambda x, y, r: math.isclose(x, y, rel_tol=r),
@@ -63,6 +63,9 @@ def test_a_bounds_tree_is_the_bound(name: str) -> None:
         held = [value(ok, at) for _, ok in data["premises"]]
         assert held == [premise.ok for premise in formula.premises(s)]
         assert value(data["shortest"], at) == pytest.approx(formula.shortest(s), rel=1e-14, abs=0)
+        settled = setting(at) | {"sync_batch": formula.settle(s).sync_batch}
+        fits = [value(ok, {**at, **settled}) for _, ok in data["premises"]]
+        assert fits == [premise.ok for premise in formula.premises(Setting(**settled))]
         for letter, part in data["settle"].items():
             assert value(part, at) == getattr(formula.settle(s), letter)
 
@@ -71,15 +74,19 @@ def test_the_schedules_are_the_theorems() -> None:
     rng, data = np.random.default_rng(8), DATA["schedules"]
     for _ in range(50):
         at = draw(rng)
-        steps = Theorem(at["L"], int(at["K"]), at["b"], int(at["I"]))
-        fedavg = FedAvgTheorem(at["T"], int(at["K"]), at["b"], int(at["I"]), at["L"])
-        found = {name: value(part, {**at, "t": at["T"]}) for name, part in data.items()}
-        assert found["eta"] == pytest.approx(float(steps.eta(at["T"])), rel=1e-14, abs=0)
-        assert found["c"] == pytest.approx(steps.c, rel=1e-14, abs=0)
-        assert found["constant_phase_end"] == pytest.approx(
-            steps.constant_phase_end, rel=1e-14, abs=0
-        )
-        assert found["fedavg_eta"] == pytest.approx(float(fedavg.eta(1)), rel=1e-14, abs=0)
+        L, K, b, I, T = at["L"], int(at["K"]), at["b"], int(at["I"]), at["T"]
+        steps = Theorem(L, K, b, I)
+        made: dict[str, Any] = {"theorem": steps, "fedavg": FedAvgTheorem(T, K, b, I, L)}
+        made |= {part: RStar(L, K, b, I, part) for part in RSTAR_STEPS}
+        assert set(made) == set(data)
+        for name, own in made.items():
+            found = {key: value(part, {**at, "t": T}) for key, part in data[name].items()}
+            a = 0.0 if name == "fedavg" else float(own.momentum(T + 1))
+            end = steps.constant_phase_end if name == "theorem" else None
+            assert found["eta"] == pytest.approx(float(own.eta(T)), rel=1e-14, abs=0)
+            assert found["a"] == pytest.approx(a, rel=1e-14, abs=0)
+            assert found["end"] == (end and pytest.approx(end, rel=1e-14, abs=0))
+            assert found["m"] == getattr(own, "sync_batch", 1)
 
 
 def branching(s: Any) -> Any:
@@ -107,3 +114,4 @@ def test_arithmetic_becomes_a_tree() -> None:
     assert tree(-(-x // 3)) == ["*", -1.0, ["//", ["*", -1.0, "x"], 3.0]]
     assert tree(2**x % 5) == ["%", ["**", 2.0, "x"], 5.0]
     assert tree(np.float64(2) * x) == ["*", 2.0, "x"]
+    assert tree((x == 1) | (x > 8)) == ["||", ["==", "x", 1.0], [">", "x", 8.0]]

@@ -18,7 +18,7 @@ from stemtheory.moments import LinearModel, moments
 from stemtheory.moments.linear_model import Group
 from stemtheory.report.explorer.formulas import formulas
 from stemtheory.report.explorer.page import TEMPLATES
-from stemtheory.schedules import Theorem
+from stemtheory.schedules import RSTAR_STEPS, RStar, Theorem
 from stemtheory.simulator import simulate
 from tests.report.explorer.test_formulas import draw, setting
 
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="no Node, which runs the pa
 ONE_VALUE = 1e-10  # relative, and where Python itself has fewer digits
 FEWER = 1e-6
 CONTROLS = ("overwrite", "average-both")
+STEPS = ("theorem", *RSTAR_STEPS)
 READINGS = ("literal", "average-first", *CONTROLS, "fedavg")
 
 
@@ -65,7 +66,8 @@ def test_bounds_and_costs(name: str) -> None:
         assert got["terms"] == near(bound.terms, ONE_VALUE)
         assert got["premises"] == [p._asdict() for p in bound.premises]
         settled = BOUNDS[name].settle(Setting(**s))
-        samples = samples_per_worker(BOUNDS[name].algorithm, settled)
+        formula = BOUNDS[name]
+        samples = samples_per_worker(formula.algorithm, settled, formula.readings[0])
         assert got["counts"]["samples"] == near(samples, ONE_VALUE)
 
 
@@ -115,6 +117,8 @@ def exact(groups: list[Group], at: dict[str, Any], reading: str, unit: float = 1
     model = LinearModel(tuple(scaled), 0.0, at["sigma"] / unit)
     named: dict[str, Any] = {} if reading == "fedavg" else {"sync": reading}
     sizes = {"T": at["T"], "b": at["b"], "I": at["I"], "x1": at["x1"]}
+    if reading != "fedavg":
+        sizes["sync_batch"] = at["m"]
     name = "fedavg" if reading == "fedavg" else "stem"
     steps = {"eta": at["eta"] * unit} | ({} if reading == "fedavg" else {"a": at["a"]})
     found = moments(
@@ -130,8 +134,14 @@ def runs() -> tuple[list[dict[str, Any]], list[float], list[float]]:
     for i, at in enumerate(drawn(4)):
         reading, groups = READINGS[i % 5], groups_of(at, opposite=i % 2 == 1)
         model = LinearModel(tuple(groups), 0.0, at["sigma"])
-        steps = Theorem(model.L, model.K, at["b"], at["I"])
-        longest = max(1.0, 0.9 * steps.constant_phase_end)
+        kind = STEPS[i // 5 % len(STEPS)]
+        longest, printed = math.inf, Theorem(model.L, model.K, at["b"], at["I"])
+        steps: Theorem | RStar = printed
+        if kind == "theorem":
+            longest = max(1.0, 0.9 * printed.constant_phase_end)
+        else:
+            steps = RStar(model.L, model.K, at["b"], at["I"], kind)
+        at["m"] = getattr(steps, "sync_batch", 1)
         at["T"] = at["I"] * max(1, int(min(at["T"], longest) / at["I"]))
         at["x1"] = math.sqrt(2 * at["gap"] / (at["L"] * at["h"]))
         at["a"] = float(steps.momentum(2))
@@ -154,6 +164,7 @@ def runs() -> tuple[list[dict[str, Any]], list[float], list[float]]:
         linear = {"groups": shown, "level": at["sigma"]}
         asked.append(
             {"kind": "moments", "model": linear, "reading": reading, "s": s, "x1": at["x1"]}
+            | {"steps": "fedavg" if reading == "fedavg" else kind}
         )
     return asked, want, error
 
@@ -189,15 +200,37 @@ def test_a_wrong_map_is_noticed() -> None:
     assert sum(far) > SETTINGS / 2
 
 
+@pytest.mark.parametrize("reading", READINGS[:4])
+def test_the_sync_batch(reading: str) -> None:
+    """At the random settings it changes no digit that is compared, at this one the sixth does."""
+    groups = [Group(0.5, push, 1) for push in (0.1, -0.1, 0.0)]
+    model = LinearModel(tuple(groups), 0.0, 2.0)
+    s = {"T": 4000, "K": 3, "b": 1, "I": 40, "L": model.L, "sigma": 2.0, "zeta": 0.2, "gap": 1.0}
+    shown = [{"H": g.curvature, "o": g.offset, "size": g.size} for g in groups]
+    one: dict[str, Any] = {"kind": "moments", "reading": reading}
+    one |= {"model": {"groups": shown, "level": 2.0}}
+    one |= {"s": {**s, "sync_batch": 1}, "x1": 1.0}
+    sizes: dict[str, Any] = {"T": 4000, "b": 1, "I": 40, "x1": 1.0, "sync": reading}
+    rstar: dict[str, Any] = {"schedule": "rstar", "schedule_options": {"part": "b"}}
+    of_b, of_c = ask([{**one, "steps": part} for part in "bc"])  # m = 5 and 2, else the same steps
+    want = moments(model, "stem", **sizes, **rstar).mean_grad_sq
+    assert of_b == near(want, ONE_VALUE)
+    assert of_c == near(moments(model, "stem", **sizes, **rstar, sync_batch=2).mean_grad_sq, 1e-10)
+    assert of_c != near(want, 1e-6)
+
+
 @pytest.mark.parametrize("reading", READINGS)
 def test_one_run_without_noise(reading: str) -> None:
     """Sinusoidal workers, step by step: as the simulator follows them."""
     base = "fedavg" if reading == "fedavg" else "stem"
-    for K, b, I, h, zeta, x1, T in (
-        (2, 50, 2, 0.005, 2.0, 240.0, 400),
-        (5, 1, 7, 0.3, 1.0, 4.0, 700),
+    for K, b, I, h, zeta, x1, T, part in (
+        (2, 50, 2, 0.005, 2.0, 240.0, 400, None),
+        (5, 1, 7, 0.3, 1.0, 4.0, 700, None),
+        (5, 1, 7, 0.3, 1.0, 4.0, 700, "e"),
     ):
         named: dict[str, Any] = {} if base == "fedavg" else {"sync": reading}
+        if part and named:
+            named |= {"schedule": "rstar", "schedule_options": {"part": part}}
         problem = load_problem("quadratic", K=K, dim=1, h=h, L=1.0, sigma=0.0, zeta=zeta)
         trace = simulate(problem, base, T=T, b=b, I=I, x1=x1, replicates=1, **named)
         half = {"size": K // 2}
@@ -205,7 +238,8 @@ def test_one_run_without_noise(reading: str) -> None:
         pushes += [{"size": 1, "push": 0.0}] if K % 2 else []
         gradients = {"h": h, "wave": 2 * (1 - h) / zeta, "pushes": pushes}
         s = {"T": T, "K": K, "b": b, "I": I, "L": 1.0, "sigma": 0.0, "zeta": zeta, "gap": 1.0}
-        one = {"kind": "run", "problem": gradients, "reading": reading, "x1": x1}
+        kind = "fedavg" if base == "fedavg" else part or "theorem"
+        one = {"kind": "run", "problem": gradients, "reading": reading, "x1": x1, "steps": kind}
         (got,) = ask([{**one, "s": {**s, "sync_batch": 1}}])
         assert got == near(trace.mean_grad_sq, 1e-9)
 

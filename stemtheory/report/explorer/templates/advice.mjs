@@ -5,7 +5,7 @@ import { countsOf, promised, promisedOnCurve } from "./bounds.mjs";
 /** @typedef {import("./bounds.mjs").Bound} Bound */
 /** @typedef {{epsilon: number, K: number, L: number, sigma: number, zeta: number, gap: number,
  *   sample_cost: number, round_cost: number}} Question */
-/** @typedef {{algorithm: string, bound: string, b: number, I: number, T: number, samples: number,
+/** @typedef {{algorithm: string, bound: string, b: number, I: number, T: number, m: number, samples: number,
  *   rounds: number, vectors: number, cost: number}} Offer */
 /** @typedef {{bounds: Record<string, Bound>, schedules: import("./bounds.mjs").Schedules,
  *   costs: Record<string, import("./bounds.mjs").Costs>, offered: {bounds: Record<string, string[]>,
@@ -19,8 +19,8 @@ const start = ({ K, L, sigma, zeta, gap }, b, I) => (
 /** Whether x is cheaper: cost, then rounds, then samples.
  * @param {Offer} x @param {Offer} y @returns {boolean} */
 function cheaper(x, y) {
-  if (x.cost !== y.cost) return x.cost < y.cost;
-  return x.rounds !== y.rounds ? x.rounds < y.rounds : x.samples < y.samples;
+  const by = /** @type {const} */ (["cost", "rounds", "samples"]).find((key) => x[key] !== y[key]);
+  return by !== undefined && x[by] < y[by];
 }
 
 /** @param {(Offer | null)[]} offers @returns {Offer | null} */
@@ -35,9 +35,9 @@ export function offerBy(known, q, algorithm, name, b, I) {
   const bound = known.bounds[name === "minibatch-sgd" ? "fedavg-theorem" : name];
   const s = promised(bound, known.schedules, q.epsilon, start(q, b, I));
   if (s === null || !bound.premises(s).every((premise) => premise.ok)) return null;
-  const counts = countsOf(known.costs[algorithm === "stem" ? "literal" : "fedavg"], s);
+  const counts = countsOf(known.costs[algorithm === "stem" && I === 1 ? "literal" : bound.run], s);
   const cost = q.sample_cost * counts.samples + q.round_cost * counts.vectors;
-  return { algorithm, bound: name, b: s.b, I: s.I, T: s.T, ...counts, cost };
+  return { algorithm, bound: name, b: s.b, I: s.I, T: s.T, m: s.sync_batch, ...counts, cost };
 }
 
 /** The offer at fixed (b, I) by the best bound.
@@ -78,19 +78,22 @@ export function cheapest(known, q, algorithm) {
       found = better;
     }
   };
-  /** @type {(Offer | null)[]} */
+  /** @type {Offer[]} */
   const starts = [];
   for (const name of known.offered.bounds[algorithm]) {
     for (const nu of algorithm === "minibatch-sgd" ? [0] : known.offered.nus) {
       const s = promisedOnCurve(known.bounds[name], q.epsilon, start(q, 1, 1), nu);
       if (s === null) continue;
       for (const b of new Set([Math.max(1, Math.floor(s.b)), Math.ceil(s.b)])) {
-        starts.push(offerBy(known, q, algorithm, name, b, s.I));
+        starts.push(...[offerBy(known, q, algorithm, name, b, s.I)].filter((o) => o !== null));
       }
     }
   }
-  let found = least(starts.map((o) => o && downhill(o, known.offered.strides[0])));
-  for (const stride of known.offered.strides.slice(1)) found = found && downhill(found, stride);
+  // the first of equals is taken, and as in Python the dearest start comes first
+  starts.sort((x, y) => Number(cheaper(y, x)) - Number(cheaper(x, y))).reverse();
+  const [long, ...shorter] = known.offered.strides;
+  let found = least(starts.map((o) => downhill(o, long)));
+  for (const stride of shorter) found = found && downhill(found, stride);
   return found;
 }
 

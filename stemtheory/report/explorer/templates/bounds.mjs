@@ -9,14 +9,17 @@
  *   initial_vectors: number, exchanges: number, jump: number | null}} Costs */
 /** @typedef {{name: string, algorithm: "stem" | "fedavg", summary: string, reference: string,
  *   claim: string, trade_off: TradeOff, one_step: boolean, terms: Record<string, Tree>,
- *   value: (s: Setting) => number, termsAt: (s: Setting) => Record<string, number>,
+ *   steps: string, run: string, spoken: string,
+ *   value: (s: Setting) => number,
  *   premises: (s: Setting) => {name: string, ok: boolean}[], settle: (s: Setting) => Setting,
  *   shortest: (s: Setting) => number, adjust: (point: Point, T: number, K: number, L: number) =>
  *   Point}} Bound */
-/** @typedef {{eta: (s: Setting, t: number) => number, c: (s: Setting) => number,
- *   constantPhaseEnd: (s: Setting) => number, fedavgEta: (s: Setting) => number}} Schedules */
+/** @typedef {{eta: (s: Setting, t: number) => number, a: (s: Setting, t: number) => number,
+ *   m: (s: Setting) => number, end: (s: Setting) => number}} Schedule  steps eta_t, the a after
+ *   each, the sync batch, and the last t with constant steps */
+/** @typedef {Record<string, Schedule>} Schedules  the theorem's, R*'s by part, FedAvg's */
 
-const INFIX = ["+", "-", "*", "/", "<", "<=", ">", ">=", "=="];
+const INFIX = ["+", "-", "*", "/", "<", "<=", ">", ">=", "==", "||", "**"];
 const CALLED = ["min", "max", "sqrt", "cbrt", "log1p", "floor"];
 /** An operation of a tree as a line of this language. @param {string} name @param {string[]} parts
  * @returns {string} */
@@ -26,7 +29,6 @@ function written(name, parts) {
   if (CALLED.includes(name)) return `Math.${name}(${parts.join(", ")})`;
   // beyond 2^53 a float cannot tell, and the page's runs are whole rounds
   if (name === "%") return `(${x} > 2 ** 53 ? 0 : ${x} % ${y})`;
-  if (name === "**") return `Math.pow(${x}, ${y})`;
   if (name === "//") return `Math.floor(${x} / ${y})`;
   if (name === "digamma") return `digamma(${x})`;
   const most = `Math.max(Math.abs(${x}), Math.abs(${y}))`;
@@ -84,14 +86,10 @@ export function makeBounds(data) {
   for (const [name, it] of Object.entries(data.bounds)) {
     /** @param {Tree[]} trees */
     const compiled = (trees) => compile(trees, data.letters);
-    const keys = Object.keys(it.terms);
-    const terms = compiled(Object.values(it.terms));
     const sum = Object.values(it.terms).reduce((all, term) => ["+", all, term]);
-    const value = compiled([sum]);
     const premises = compiled(it.premises.map((/** @type {any} */ pair) => pair[1]));
     const moved = Object.keys(it.settle);
     const settled = compiled(Object.values(it.settle));
-    const shortest = compiled([it.shortest]);
     const adjust = compiled([it.adjust.I, it.adjust.b, it.adjust.clipped]);
     /** @param {Setting} s @returns {Setting} */
     const settle = (s) => {
@@ -103,18 +101,13 @@ export function makeBounds(data) {
       ...it,
       name,
       settle,
-      value,
-      termsAt: (s) => {
-        const values = terms(s);
-        return Object.fromEntries(keys.map((key, i) => [key, values[i]]));
-      },
+      value: compiled([sum]),
       premises: (s) => {
         const ok = premises(s);
-        return it.premises.map((/** @type {any} */ pair, /** @type {number} */ i) => ({
-          name: pair[0], ok: ok[i],
-        }));
+        return it.premises.map((/** @type {any[]} */ [name], /** @type {number} */ i) => (
+          { name, ok: ok[i] }));
       },
-      shortest: (s) => (typeof it.shortest === "number" ? it.shortest : shortest(s)),
+      shortest: compiled([it.shortest]),
       adjust: (point, T, K, L) => {
         if (it.adjust.I === "I" && it.adjust.b === "b") return point;
         const [I, b, clipped] = adjust({ ...point, T, K, L }, 0, point.clipped);
@@ -127,11 +120,10 @@ export function makeBounds(data) {
 
 /** @param {any} data @returns {Schedules} */
 export function makeSchedules(data) {
-  const { eta, c, constant_phase_end, fedavg_eta } = data.schedules;
-  const [etaAt, momentum, constantPhaseEnd, fedavgEta] = [eta, c, constant_phase_end, fedavg_eta].map(
-    (tree) => compile([tree], data.letters),
-  );
-  return { eta: etaAt, c: momentum, constantPhaseEnd, fedavgEta };
+  /** @param {object} steps  without an end they are constant for good @returns {any} */
+  const made = (steps) => Object.fromEntries(
+    Object.entries(steps).map(([name, tree]) => [name, compile([tree ?? Infinity], data.letters)]));
+  return Object.fromEntries(Object.entries(data.schedules).map(([name, it]) => [name, made(it)]));
 }
 
 /** To the nearest whole number, ties to the even one.
@@ -244,10 +236,8 @@ const meets = (bound, s, epsilon) => s.T >= bound.shortest(s) && bound.value(s) 
  * @param {Bound} bound @param {Schedules} schedules @param {number} epsilon @param {Setting} start
  * @returns {Setting | null} */
 export function promised(bound, schedules, epsilon, start) {
-  const fedavg = bound.algorithm === "fedavg";
-  const I = fedavg ? bound.settle(start).I : start.I;
-  const end = fedavg ? 0 : schedules.constantPhaseEnd(start);
-  const s = { ...start };
+  const [{ I }, s] = [bound.settle(start), { ...start }];
+  const end = schedules[bound.steps].end(start);
   const T = firstFixed((T) => ((s.T = T), meets(bound, s, epsilon)), I, end);
   return T === Infinity ? null : bound.settle({ ...start, T });
 }

@@ -8,8 +8,9 @@
 /** @typedef {number[][]} Rows  one row for each of the monomials 1, eta, a */
 /** @typedef {{own: number[][], one: number[], mean: number[][]}} View */
 /** @typedef {{m: number, still: Float64Array[], noise: Float64Array[]}} StepMap */
-/** @typedef {{local: StepMap, ends: StepMap, start: (x1: number, B: number) => number[]}} Recursion */
-/** @typedef {{x1: number, eta: number, a: number, b: number, I: number}} Steps */
+/** @typedef {{local: StepMap, ends: StepMap, start: (x1: number, B: number) => number[],
+ *   early: boolean}} Recursion  early: the estimate that spans the averaging ends a round */
+/** @typedef {{x1: number, eta: number, a: number, b: number, I: number, sync_batch: number}} Steps */
 
 const ROUNDING = 16 * 2 ** -52; // of a product of three small matrices
 /** @param {number} n */
@@ -37,6 +38,8 @@ const halfOuter = (z) => pairs(z.length).map(([i, j]) => z[i] * z[j]);
 /** What is averaged at a synchronisation. @param {string} reading @returns {number[]} */
 const averaged = (reading) =>
   reading === "fedavg" ? [0] : reading === "literal" ? [0, 2] : [0, 1, 2];
+/** Whether x is averaged before d. @param {string} reading */
+const averagesFirst = (reading) => reading === "average-first" || reading === "average-both";
 
 /** A step before anything is averaged: STEM by a reading, or FedAvg.
  * @param {View} view @param {number} H @param {number} o @param {string} reading
@@ -47,7 +50,7 @@ function stepRows({ own, one, mean }, H, o, reading, ends) {
     const x = own[0];
     return [[x, combined([x, one], [-H, -o]), zero]];
   }
-  const first = ends && (reading === "average-first" || reading === "average-both");
+  const first = ends && averagesFirst(reading);
   const [x, d] = first ? [mean[0], mean[2]] : [own[0], own[2]];
   const previous = first && reading === "average-both" ? mean[0] : own[1];
   const minus = d.map((v) => -v);
@@ -244,7 +247,7 @@ export function recursionOf(model, reading) {
     const state = firstState(model, reading, x1, B);
     return kept.map((i) => state[i]);
   };
-  return { local, ends, start };
+  return { local, ends, start, early: averagesFirst(reading) };
 }
 
 /** Map minus identity at (eta, a), with minibatches of b. @param {StepMap} map
@@ -291,13 +294,18 @@ function power(step, n, m) {
  * Infinity where it left the finite numbers.
  * @param {Recursion} recursion @param {Steps} steps @param {number[]} lengths
  * @returns {number[]} */
-export function averages({ local, ends, start }, { x1, eta, a, b, I }, lengths) {
-  const [{ m }, first] = [local, start(x1, b * I)];
-  const within = power(increment(local, eta, a, b), I - 1, m);
-  const doubled = [compose(increment(ends, eta, a, b), within, m)];
+export function averages({ local, ends, start, early }, { x1, eta, a, b, I, sync_batch }, lengths) {
+  const { m } = local;
+  const last = increment(ends, eta, a, early && I > 1 ? sync_batch * b : b);
+  const rest = power(increment(local, eta, a, b), I - 2, m);
+  /** @param {number} size of the first minibatch */
+  const round = (size) =>
+    I === 1 ? last : compose(last, compose(rest, increment(local, eta, a, size), m), m);
+  const begun = applied(round(b), Float64Array.from(start(x1, b * I)));
+  const doubled = [round(early ? b : sync_batch * b)]; // no averaging lies before the first round
   return lengths.map((T) => {
-    let state = Float64Array.from(first);
-    for (let left = Math.round(T / I), j = 0; left > 0; left = Math.floor(left / 2), j += 1) {
+    let state = begun;
+    for (let left = Math.round(T / I) - 1, j = 0; left > 0; left = Math.floor(left / 2), j += 1) {
       if (j === doubled.length) doubled.push(compose(doubled[j - 1], doubled[j - 1], m));
       if (left % 2 === 1) state = applied(doubled[j], state);
     }
@@ -317,15 +325,16 @@ function applied(step, state) {
 
 /** The same average of one run without noise, step by step: gradients h x + push sin(wave x).
  * @param {{h: number, wave: number, pushes: {size: number, push: number}[]}} problem
- * @param {string} reading @param {(t: number) => number} etaAt @param {number} c
- * @param {number} x1 @param {number} I @param {number[]} lengths  increasing @returns {number[]} */
-export function oneRun({ h, wave, pushes }, reading, etaAt, c, x1, I, lengths) {
+ * @param {string} reading @param {import("./bounds.mjs").Schedule} steps @param {number} x1
+ * @param {import("./bounds.mjs").Setting} s @param {number[]} lengths  increasing
+ * @returns {number[]} */
+export function oneRun({ h, wave, pushes }, reading, steps, x1, s, lengths) {
   const K = pushes.reduce((sum, g) => sum + g.size, 0);
   /** @param {number[]} values */
   const mean = (values) => values.reduce((sum, v, g) => sum + v * pushes[g].size, 0) / K;
   /** @param {number} g @param {number} x */
   const gradient = (g, x) => h * x + pushes[g].push * Math.sin(wave * x);
-  const first = reading === "average-first" || reading === "average-both";
+  const first = averagesFirst(reading);
   const x = pushes.map(() => x1);
   let before = pushes.map((_, g) => gradient(g, x1));
   const d = pushes.map(() => mean(before));
@@ -335,14 +344,13 @@ export function oneRun({ h, wave, pushes }, reading, etaAt, c, x1, I, lengths) {
   for (let t = 1; t <= lengths[lengths.length - 1]; t += 1) {
     total += (h * mean(x)) ** 2;
     if (t === lengths[found.length]) found.push(total / t);
-    const [eta, ends] = [etaAt(t), t % I === 0];
+    const [eta, keep, ends] = [steps.eta(s, t), 1 - steps.a(s, t), t % s.I === 0];
     if (ends && reading === "average-both") before = pushes.map((_, g) => gradient(g, mean(x)));
     for (let g = 0; g < x.length; g += 1) {
       x[g] -= eta * (reading === "fedavg" ? gradient(g, x[g]) : d[g]);
     }
     if (ends && (first || reading === "fedavg")) x.fill(mean(x));
     if (reading === "fedavg") continue;
-    const keep = 1 - Math.min(1, c * eta * eta);
     const here = x.map((v, g) => gradient(g, v));
     for (let g = 0; g < x.length; g += 1) d[g] = (d[g] - before[g]) * keep + here[g];
     before = here;

@@ -3,7 +3,7 @@ import { advise, offerAt } from "./advice.mjs";
 import { canvasPen, decades, scalesOf } from "./pens.mjs";
 import { commandsOf, csvOf, svgOf } from "./saving.mjs";
 import { $, BOUNDS, bounds, boundSetting, costOf, data, follow, known, questionOf, reached, READINGS,
-  runSetting, shown, silent, unmet } from "./setting.mjs";
+  runSetting, shown, silent, unmet, withBatch } from "./setting.mjs";
 import { drawSurface, pointAt, surfaceFrame, surfaceOf } from "./surface.mjs";
 
 /** @typedef {(number | null)[]} Values */
@@ -103,18 +103,20 @@ function* tell(T) {
   for (const name of READINGS) {
     const s = runSetting(state, name, T);
     const [value] = yield* follow(state, name, [T]);
-    rows.push([name, s, value, silent(state, name, s) || followed, value === null]);
+    const steps = data.steps[name === "fedavg" ? name : state.steps];
+    rows.push([name, s, value, steps, silent(state, name, s) || followed, value === null]);
   }
-  for (const name of BOUNDS) {
+  for (const { name, value, spoken } of Object.values(bounds)) {
     const s = boundSetting(state, name, T);
     const fails = unmet(state, name, s).join("; ");
-    rows.push([name, s, bounds[name].value(s), fails ? `not met: ${fails}` : "met", fails]);
+    rows.push([name, s, value(s), spoken, fails ? `not met: ${fails}` : "met", fails]);
   }
   $("at").textContent = `At T = ${shown(T)}`;
-  $("values").innerHTML = rows.map(([name, s, value, why, grey]) => `<tr class="${grey ? "grey" : ""}">
+  $("values").innerHTML = rows.map(([name, s, value, steps, why, grey]) => `<tr class="${grey ? "grey" : ""}">
     <th scope="row"><span class="swatch" style="background: ${data.looks[name].colour}"></span>
     <a href="#entry-${name}">${data.looks[name].label}</a></th><td class="n">${shown(value)}</td>
-    <td class="n">${shown(s.b)}</td><td class="n">${shown(s.I)}</td><td class="why">${why}</td></tr>`,
+    <td class="n">${shown(s.b)}</td><td class="n">${shown(s.I)}</td>
+    <td>${withBatch(steps, s.sync_batch)}</td><td class="why">${why}</td></tr>`,
   ).join("");
 }
 /** @param {string} id @param {number | null | undefined} index of what the pointer is over */
@@ -134,9 +136,8 @@ function hover(id, index) {
 function findSurface() {
   const start = performance.now();
   const { choice, offers } = advise(known, questionOf(state));
-  const { algorithm, quantity } = state;
-  const own = offers.find((offer) => offer.algorithm === algorithm) ?? null;
-  views.surface = surfaceOf(known, questionOf(state), algorithm, quantity, own);
+  const own = offers.find((offer) => offer.algorithm === state.algorithm) ?? null;
+  views.surface = surfaceOf(known, questionOf(state), state.algorithm, state.quantity, own);
   paintSurface();
   performance.measure("surface", { start });
   const { corner } = views.surface;
@@ -163,7 +164,7 @@ function paintSurface() {
 /** @param {import("./advice.mjs").Offer} offer @returns {string} */
 const costs = (offer) =>
   `${shown(offer.rounds)} rounds, ${shown(offer.samples)} samples of a worker, cost` +
-  ` ${shown(offer.cost)}, by ${offer.bound}`;
+  ` ${shown(offer.cost)}, by ${offer.bound} (steps ${withBatch(bounds[offer.bound].spoken, offer.m)})`;
 function tellProbe() {
   const offer = offerAt(known, questionOf(state), state.algorithm, probe.b, probe.I);
   $("probe").textContent = `b = ${probe.b}, I = ${probe.I}: ${
@@ -311,13 +312,12 @@ canvas.addEventListener("keydown", (/** @type {any} */ event) => {
   const { b, I } = probe;
   /** @type {Record<string, {b: number, I: number}>} */
   const moved = {
-    ArrowLeft: { b: Math.floor(b / 1.2), I }, ArrowRight: { b: Math.ceil(b * 1.2), I },
-    ArrowDown: { b, I: Math.floor(I / 1.2) }, ArrowUp: { b, I: Math.ceil(I * 1.2) },
+    ArrowLeft: { b: Math.max(1, Math.floor(b / 1.2)), I }, ArrowRight: { b: Math.ceil(b * 1.2), I },
+    ArrowDown: { b, I: Math.max(1, Math.floor(I / 1.2)) }, ArrowUp: { b, I: Math.ceil(I * 1.2) },
   };
   if (!(event.key in moved)) return;
   event.preventDefault();
-  const to = moved[event.key];
-  probe = { b: Math.max(1, to.b), I: Math.max(1, to.I) };
+  probe = moved[event.key];
   tellProbe();
   paintSurface();
 });

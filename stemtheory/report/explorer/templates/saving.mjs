@@ -40,10 +40,12 @@ for name, bound in BOUNDS.items():
   }
   const { x1, linear, run } = problemOf(state);
   const told = keywords({ T, ...sizes, x1 });
+  const part = state.steps === "theorem" ? "" : state.steps;
   if (state.model === "waves") {
     const { zeta } = constants;
     const made = flags({ K, dim: 1, set: `h=${run.h}`, L, sigma: 0, zeta, T, ...sizes, x1 });
-    const runs = READINGS.map((name) => (name === "fedavg" ? name : `stem --sync ${name}`));
+    const own = part ? ` --schedule rstar --set schedule.part=${part}` : "";
+    const runs = READINGS.map((name) => (name === "fedavg" ? name : `stem --sync ${name}${own}`));
     return [all({ T }), ...runs.map(
       (name) => `stemtheory run quadratic ${name} ${made} --replicates 1`)].join("\n");
   }
@@ -56,12 +58,13 @@ problem = LinearModel((${group},), 0.0, ${sigma})`
     : `from stemtheory import load_problem
 problem = load_problem("quadratic", ${keywords(dials)},
                        noise="additive", heterogeneity="tilt")`;
+  const steps = part && `, schedule="rstar", schedule_options={"part": "${part}"}`;
   return `${all({ T })}
 
 from stemtheory.moments import moments
 ${problem}
 for sync in (${READINGS.slice(0, -1).map((name) => `"${name}"`).join(", ")}):
-    print(sync, moments(problem, "stem", ${told}, sync=sync).mean_grad_sq)
+    print(sync, moments(problem, "stem", ${told}, sync=sync${steps}).mean_grad_sq)
 print("fedavg", moments(problem, "fedavg", ${told}).mean_grad_sq)`;
 }
 

@@ -35,14 +35,20 @@ export const settingAt = (state, T, { b, I }) => ({
 /** @param {State} state @param {string} name of a bound @param {number} T */
 export function boundSetting(state, name, T) {
   const own = state.place === "fixed" && !bounds[name].one_step;
-  return settingAt(state, T, own ? state : curveOf(bounds[name], T, state.K, state.nu, state.L));
+  const s = settingAt(state, T, own ? state : curveOf(bounds[name], T, state.K, state.nu, state.L));
+  return { ...s, sync_batch: bounds[name].settle(s).sync_batch };
 }
+/** The steps of a run. @param {State} state @param {string} reading */
+export const stepsOf = (state, reading) => schedules[reading === "fedavg" ? reading : state.steps];
 /** @param {State} state @param {string} reading @param {number} T */
 export function runSetting(state, reading, T) {
   const { trade_off } = bounds[reading === "fedavg" ? "fedavg-theorem" : "stem-theorem"];
   const at = state.place === "fixed" ? state : pointOf(trade_off, T, state.K, state.nu);
-  return settingAt(state, T, at);
+  const s = settingAt(state, T, at);
+  return { ...s, sync_batch: stepsOf(state, reading).m(s) };
 }
+/** Steps in a few words, with the sync batch m. @param {string} text @param {number} m */
+export const withBatch = (text, m) => (m > 1 ? `${text}, m = ${shown(m)}` : text);
 /** Premises of a bound that are unmet.
  * @param {State} state @param {string} name @param {Setting} s @returns {string[]} */
 export function unmet(state, name, s) {
@@ -68,8 +74,8 @@ export function silent(state, reading, s) {
     if (state.sigma > 0) return "with noise, moments of this model do not close: set sigma to 0";
     return s.T > LONGEST_RUN ? `followed step by step, to T = ${shown(LONGEST_RUN)}` : "";
   }
-  const end = schedules.constantPhaseEnd(s);
-  return reading === "fedavg" || s.T <= end ? "" : `steps vary beyond T = ${shown(end)}: not followed here`;
+  const end = stepsOf(state, reading).end(s);
+  return s.T <= end ? "" : `steps vary beyond T = ${shown(end)}: not followed here`;
 }
 /** The averages at increasing T of one reading; on a curve each T has its own round.
  * @param {State} state @param {string} reading @param {number[]} asked
@@ -84,13 +90,10 @@ export function* follow(state, reading, asked) {
   for (const part of alike ? [followed] : followed.map((i) => [i])) {
     const s = settings[part[0]];
     const lengths = [...new Set(part.map((i) => settings[i].T))];
-    const c = schedules.c(s);
-    /** @param {number} t */
-    const eta = (t) => (fedavg ? schedules.fedavgEta(s) : schedules.eta(s, t));
-    const steps = { x1, eta: eta(1), a: c * eta(1) ** 2, b: s.b, I: s.I };
+    const steps = stepsOf(state, reading);
     const values = recursion
-      ? averages(recursion, steps, lengths)
-      : oneRun(run, reading, eta, c, x1, s.I, lengths);
+      ? averages(recursion, { x1, eta: steps.eta(s, 1), a: steps.a(s, 1), ...s }, lengths)
+      : oneRun(run, reading, steps, x1, s, lengths);
     for (const i of part) found[i] = values[lengths.indexOf(settings[i].T)];
     yield;
   }
@@ -106,7 +109,7 @@ export function reached(state, name, epsilon) {
 }
 /** @param {State} state @param {string} name @param {Setting} s @returns {Record<string, number>} */
 export function costOf(state, name, s) {
-  const counts = countsOf(data.costs[bounds[name].algorithm === "stem" ? "literal" : "fedavg"], s);
+  const counts = countsOf(data.costs[bounds[name].run], s);
   const cost = state.sample_cost * counts.samples + state.round_cost * counts.vectors;
   return { ...counts, cost };
 }

@@ -19,7 +19,10 @@ const COLOURS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253
 export function surfaceOf(known, q, algorithm, quantity, choice) {
   const { K, L, sigma, zeta, gap, epsilon } = q;
   const start = { T: 1, b: 1, I: 1, K, L, sigma, zeta, gap, sync_batch: 1 };
-  const bound = known.bounds[known.offered.bounds[algorithm][0]];
+  const offered = known.offered.bounds[algorithm];
+  // the corollary for the steps of the choice, as the adviser takes it
+  const name = offered.find((one) => one === choice?.bound && known.bounds[one].steps !== "theorem");
+  const bound = known.bounds[name ?? offered[0]];
   const curve = known.offered.nus
     .map((nu) => promisedOnCurve(bound, epsilon, start, nu))
     .flatMap((s) => (s ? [{ b: s.b, I: s.I }] : []));
@@ -32,7 +35,8 @@ export function surfaceOf(known, q, algorithm, quantity, choice) {
     }),
   );
   const values = grid.flat().filter((v) => v !== null).map(Number);
-  const corner = choice && algorithm === "stem" ? Math.sqrt(choice.rounds) / K : null;
+  const middle = algorithm === "stem" ? promisedOnCurve(bound, epsilon, start, 0.5) : null;
+  const corner = middle && Math.sqrt(middle.T / middle.I) / K;
   const ends = /** @type {[number, number]} */ ([Math.min(...values), Math.max(...values)]);
   return { grid, batches, locals, choice, quantity, corner, curve, ends };
 }
