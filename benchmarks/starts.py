@@ -1,0 +1,57 @@
+"""How long commands take to start: CPU seconds over those of ``import numpy``.
+
+    python benchmarks/starts.py [--times 5] [--before TREE] [--out benchmarks/results/starts.json]
+
+With ``--before`` the same is measured of another tree of the package, in turn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+from _common import arguments, machine, write
+
+STARTS = {
+    "import stemtheory": ("-c", "import stemtheory"),
+    "from stemtheory import *": ("-c", "from stemtheory import *"),
+    "--help": ("-m", "stemtheory", "--help"),
+    "list problems": ("-m", "stemtheory", "list", "problems"),
+    "bound stem-theorem": ("-m", "stemtheory", "bound", "stem-theorem"),
+    "run sinusoid": ("-m", "stemtheory", "run", "sinusoid"),
+    "explain M3": ("-m", "stemtheory", "explain", "M3"),
+}
+
+
+def seconds(words: tuple[str, ...], times: int, tree: str) -> float:
+    """Return the least CPU seconds of a fresh process that takes the package from a tree."""
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment = {**os.environ, **one, "PYTHONPATH": tree}
+    found = []
+    for _ in range(times):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *words], check=True, capture_output=True, env=environment)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(sum(after[:2]) - sum(before[:2]))
+    return min(found)
+
+
+def main() -> None:
+    """Measure every start and print it as JSON."""
+    options = arguments(__doc__, times=5, before="")
+    unit = seconds(("-c", "import numpy"), options.times, "")
+    found = {"machine": machine(), "import_numpy_seconds": round(unit, 3)}
+    for when, tree in {"before": options.before, "after": str(Path(__file__).parents[1])}.items():
+        if tree:
+            starts = {name: seconds(words, options.times, tree) for name, words in STARTS.items()}
+            found[when] = {name: round(one / unit, 2) for name, one in starts.items()}
+    print(json.dumps(found, indent=1))
+    write(options.out, found)
+
+
+if __name__ == "__main__":
+    main()
