@@ -10,6 +10,7 @@ import pytest
 from stemtheory.bounds import BOUNDS, Setting, evaluate
 from stemtheory.claims.contract import check_problem
 from stemtheory.oracles.catalogue import load_problem, names, problem_entry
+from stemtheory.oracles.chains.chain import Chain
 from stemtheory.oracles.finite_sum import FiniteSum
 from stemtheory.oracles.finite_sum_constants import bracket
 from stemtheory.oracles.problem import Constants, Problem, Witness
@@ -19,6 +20,10 @@ from stemtheory.simulator.simulation import simulate
 from tests.helpers.altered import Altered
 
 NAMES = names("problems")
+CHAINS = [name for name in NAMES if isinstance(load_problem(name), Chain)]
+# A chain's zeta and sigma are its own, no dials, and its coins are thrown for whole samples.
+DIALLED = [name for name in NAMES if name not in CHAINS]
+WIDTH = dict.fromkeys(CHAINS, 5)  # no worker is without a link
 FAMILIES = [name for name in NAMES if isinstance(problem_entry(name), Family)]
 RUN: dict[str, Any] = {"T": 48, "b": 2, "I": 4, "replicates": 5, "seed": 3}
 ROUNDING = 1e-9  # two orders of the same additions, over 48 steps
@@ -99,12 +104,12 @@ def permuted(problem: Problem, order: list[int]) -> Altered:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*DIALLED, "split_chain"])  # of the other chains all are alike
 def test_the_order_of_workers_does_not_matter(name: str) -> None:
-    plain = load_problem(name, K=5, dim=3)
+    plain = load_problem(name, K=5, dim=WIDTH.get(name, 3))
     other = permuted(plain, [3, 0, 4, 2, 1])
     assert all(row.ok for row in check_problem(other, quick=True))
-    here = np.random.Generator(np.random.SFC64(1)).standard_normal((5, 3))
+    here = np.random.Generator(np.random.SFC64(1)).standard_normal((5, plain.dim))
     assert not np.allclose(other.gradient(here), plain.gradient(here))
     same(simulate(other, **RUN), simulate(plain, **RUN))
 
@@ -120,7 +125,7 @@ def merged(one: Problem, several: Problem, rng: np.random.Generator | None = Non
     return Altered(one, draw=draw)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DIALLED)
 def test_equal_workers_have_the_constants_and_the_law_of_one(name: str) -> None:
     dials: dict[str, Any] = {"dim": 3, "zeta": 0.0}
     several, one = load_problem(name, K=4, **dials), load_problem(name, K=1, **dials)
@@ -129,7 +134,7 @@ def test_equal_workers_have_the_constants_and_the_law_of_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["stem", "fedavg"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DIALLED)
 def test_equal_workers_take_the_steps_of_one(name: str, algorithm: str) -> None:
     """At I = 1, K workers with b samples are one worker with Kb: the very same trace."""
     dials: dict[str, Any] = {"dim": 3, "zeta": 0.0}
@@ -147,7 +152,7 @@ def test_equal_workers_take_the_steps_of_one(name: str, algorithm: str) -> None:
     same(*traces)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DIALLED)
 def test_equal_workers_without_noise_are_one(name: str) -> None:
     fixed: dict[str, Any] = {
         **RUN,
@@ -206,11 +211,11 @@ UNITS = [(8.0, 1.0), (1.0, 4.0), (3.0, 0.7)]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_constants_follow_the_units(name: str) -> None:
-    rows = check_problem(rescaled(load_problem(name, dim=3), 3.0, 0.7), quick=True)
+    rows = check_problem(rescaled(load_problem(name, dim=WIDTH.get(name, 3)), 3.0, 0.7), quick=True)
     assert [row for row in rows if not row.ok] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DIALLED)
 def test_the_dials_are_in_the_units_of_f(name: str) -> None:
     """s f has the constants s L, s sigma, s zeta; the dials make it from them alone."""
     s = 8.0
@@ -230,7 +235,7 @@ def test_the_dials_are_in_the_units_of_f(name: str) -> None:
 )
 @pytest.mark.parametrize("name", NAMES)
 def test_scale_free_schedules_give_the_same_trace(name: str, algorithm: str, schedule: str) -> None:
-    plain = load_problem(name, dim=3)
+    plain = load_problem(name, dim=WIDTH.get(name, 3))
     run = {**RUN, "schedule": schedule}
     first = simulate(plain, algorithm, x1=1.0, **run).grad_sq
     for s, r in UNITS:

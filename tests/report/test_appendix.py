@@ -15,11 +15,12 @@ from stemtheory.report.appendix import claim_latex, claims_latex, in_latex, verd
 
 # Every command that a file may use: LaTeX's own, none of a package.
 WORDS = """
-    alpha bar begin beta bigl bigr caption cdot cdots delta Delta displaystyle ell end epsilon eta
-    exp footnotesize frac geq hline in kappa label lambda langle lceil ldots left leftarrow leq
-    Leftrightarrow ln log mathcal mathrm max mbox medskip min mu nabla neq nu par Phi Psi quad
-    raggedright rangle rceil right Rightarrow sigma smallskip sqrt sum textasciicircum theta Theta
-    textasciitilde textbackslash textbar textgreater textless textwidth tilde to varphi xi zeta
+    alpha bar begin beta bigl bigr caption cdot cdots delta Delta displaystyle ell end epsilon
+    eta exp footnotesize frac geq hline in kappa label lambda Lambda langle lceil ldots left
+    leftarrow leq Leftrightarrow ln log mathcal mathrm max mbox medskip min mu nabla neq nu par
+    Phi Psi quad raggedright rangle rceil right Rightarrow sigma smallskip sqrt sum tau
+    textasciicircum theta Theta textasciitilde textbackslash textbar textgreater textless
+    textwidth tilde to varphi xi zeta
 """
 KNOWN = set(re.findall(r"\w+", WORDS))
 

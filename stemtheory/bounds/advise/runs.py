@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -187,18 +187,34 @@ def measured_ways(
     The first ones are run first, and one for which no time is left is not run.
     """
     kept: dict[Way, MeasuredCost] = {}
-    done = 0.0
-    total = min(MOST_SECONDS, sum(map(experiment.seconds, set(ways)))) or 1.0
-    for way in dict.fromkeys(ways):
-        room, takes = MOST_SECONDS - done, experiment.seconds(way)
-        if takes > room:
-            kept[way] = experiment.measure(way, room)
+    rooms, done = _rooms(experiment, ways), 0.0
+    total = sum(experiment.seconds(way) for way, room in rooms.items() if room.fits) or 1.0
+    for way, room in rooms.items():
+        if not room.fits:
+            kept[way] = experiment.measure(way, room.left)
             continue
         progress(f"running {way.algorithm} with b = {way.b}, I = {way.I} up to T = {way.T}")
+        takes = experiment.seconds(way)
         with part(done / total, (done + takes) / total):
-            kept[way] = experiment.measure(way, room)
+            kept[way] = experiment.measure(way, room.left)
         done += takes
     return [kept[way] for way in ways]
+
+
+class _Room(NamedTuple):
+    """The seconds that are left for a way, and whether its runs fit."""
+
+    left: float
+    fits: bool
+
+
+def _rooms(experiment: Experiment, ways: Sequence[Way]) -> dict[Way, _Room]:
+    rooms, left = {}, MOST_SECONDS
+    for way in dict.fromkeys(ways):
+        takes = experiment.seconds(way)
+        rooms[way] = _Room(left, takes <= left)
+        left -= takes if takes <= left else 0.0
+    return rooms
 
 
 def way_of(offer: dict[str, Any]) -> Way:

@@ -55,7 +55,7 @@ def test_a_line_between_numbers_is_shown_whole() -> None:
 
 def test_a_claim_without_a_proof_says_which_have_one() -> None:
     with pytest.raises(
-        UsageError, match=r"M7 has no proof for all .*: take one of SCH0, .*, LOGFREE\."
+        UsageError, match=r"M7 has no proof for all .*: take one of SCH0, .*, LOGFREE, .*, RS17\."
     ):
         prove("M7")
 
