@@ -58,6 +58,8 @@ def stoppable(last: bool = False) -> Iterator[None]:
         if number != signal.SIGALRM and (workers := multiprocessing.active_children()):
             if not asked:
                 say_waiting()
+            if asked and last:  # threads whose pipes are cut would say so, as Python ends
+                threading.excepthook = sys.unraisablehook = lambda _: None
             for worker in workers if asked else ():
                 worker.kill()
         asked.append(number)

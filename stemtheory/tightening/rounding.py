@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from stemtheory.certificates import Weights
-from stemtheory.runtime import UsageError
+from stemtheory.runtime import UsageError, large
 from stemtheory.tightening import checker
 from stemtheory.tightening.program import Covered, Proposal, proposed
 
@@ -63,7 +63,7 @@ def tightened(within: Covered, weights: Weights) -> Tightened:
     """
     if within.ratio > LARGEST_RATIO:
         raise UsageError(
-            f"ratio is {within.ratio}, but theorems are looked for up to {LARGEST_RATIO} local"
+            f"ratio is {large(within.ratio)}, but theorems are looked for up to {LARGEST_RATIO} local"
             " steps per sync batch: give a smaller ratio, that is a larger sync batch."
         )
     best = proposed(within, weights)
