@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from stemtheory._faces import face
 
 if TYPE_CHECKING:
+    from stemtheory.tightening.estimates import CHAIN, Estimate
     from stemtheory.tightening.meaning import checked, latex, told
     from stemtheory.tightening.program import READINGS, Covered, evaluated, proposed
     from stemtheory.tightening.rounding import LARGEST_RATIO, Tightened, tightened

@@ -11,25 +11,25 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stemtheory.bounds import Setting, evaluate
+from stemtheory.bounds import Setting
 from stemtheory.certificates import Weights, constants, find, stated
 from stemtheory.claims.rstar.coefficients import RSTAR_PARTS
 from stemtheory.moments import moments
 from stemtheory.oracles import load_problem
 from stemtheory.runtime import UsageError
-from stemtheory.schedules import RSTAR_STEPS, theorem_c_b, theorem_eta
+from stemtheory.schedules import RSTAR_STEPS, theorem_c_b
+from stemtheory.tightening.estimates import PRINTED
 from stemtheory.tightening.program import Covered, evaluated
 from stemtheory.tightening.rounding import tightened
 from stemtheory.tightening.steps import LONGEST, best_steps
 
 CURVATURES = np.geomspace(3e-3, 1.0, 25)
-PRINTED_C = 128  # c <= 128 L^2/(bK)
 PRINTED_H = Fraction(1, 16)  # eta L I in the constant phase
 LONGEST_RUN = 2**63  # iterations, which moments count
 
@@ -124,29 +124,11 @@ def _by_hand(weights: Weights) -> float:
     return float(evaluated(Covered(RSTAR_STEPS["a"].M), weights, part)[0])
 
 
-def _printed(weights: Weights, K: int, I: int, b: int) -> Iterator[Fall]:
-    """Yield the printed theorem with its last estimates taken back, and Theorem R (a)."""
+def _printed(weights: Weights, K: int, I: int, b: int) -> list[Fall]:
+    """Return the printed theorem with its last estimates taken back, and Theorem R (a)."""
     S = (I * b * K) ** 2
     at = Setting(S * I, K, b, I, L=1.0, gap=weights.D, sigma=weights.S**0.5, zeta=weights.Z**0.5)
-    yield Fall("printed theorem", "M7", S * evaluate("stem-theorem", at).value)
-    T, draws = S * I, b * K
-    outer = 16 * I / T + (draws * T) ** (-2 / 3)  # M7e: at least 1/(eta_T T)
-    log = draws**2 * math.log1p(T)  # M7c: at least the sum of eta_t^3
-    c = theorem_c_b(K, b, I) / draws
-    eta_T = float(theorem_eta(float(T), 1.0, K, b, I))
-    eta_0 = float(theorem_eta(0.0, 1.0, K, b, I))
-
-    def value(outer: float, share: float, c: float, cubes: float) -> float:
-        noise = share * (3 * weights.S / 64 + (I - 1) / I * weights.Z / 32) * c**2 * cubes
-        first = b * weights.S / (64 * at.initial_batch * eta_0)
-        return 2 * outer * S * (weights.D + first + noise)
-
-    yield Fall("rounding of coefficients", "M7d", value(outer, 1.0, PRINTED_C / draws, log))
-    yield Fall("c", "M7g", value(outer, 1.0, c, log))
-    yield Fall("eta_T", "M7e", value(1 / (eta_T * T), 1.0, c, log))
-    yield Fall("logarithm", "M7c", S * evaluate("stem-intermediate", at).value)
-    if I >= 2:
-        yield Fall("the potential's weight", "Ra", S * evaluate("stem-repaired", at).value)
+    return [Fall(it.step, it.claim, it.value(at)) for it in PRINTED if I >= it.least_I]
 
 
 def worst_run(steps: Steps, reading: str, weights: Weights, *, K: int, I: int, b: int) -> float:

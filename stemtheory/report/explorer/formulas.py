@@ -15,6 +15,7 @@ from stemtheory.oracles import USUAL
 from stemtheory.report.explorer.symbols import TracedNumber, Tree, traced, tree
 from stemtheory.schedules import RSTAR_STEPS, Curve, Theorem, fedavg_eta, theorem_eta
 from stemtheory.simulator import DEFAULT
+from stemtheory.tightening import CHAIN, Estimate
 
 LETTERS = ("T", "K", "b", "I", "L", "sigma", "zeta", "gap", "B", "sync_batch")
 LETTER = {name: TracedNumber(name) for name in LETTERS}
@@ -29,6 +30,7 @@ CLAIM_OF = {
     "fedavg-theorem": "F4",
     "minibatch-sgd": "F8",
 }
+ENTRY_OF = {claim: name for name, claim in CLAIM_OF.items()}
 
 # What the steps are called: the printed theorem's, those of each part of Theorem R*, and FedAvg's.
 STEPS = {"theorem": "printed", **{part: f"R* ({part})" for part in RSTAR_STEPS}}
@@ -77,6 +79,7 @@ def formulas() -> dict[str, Any]:
         "steps": STEPS,
         "costs": {reading or name: costs(name, reading) for name, reading in runs()},
         "readings": READINGS,
+        "falls": [fall(one) for one in CHAIN],
     }
 
 
@@ -89,22 +92,15 @@ def bound(formula: BoundFormula) -> dict[str, Any]:
     """Return a bound: its terms at the setting that it settles on, its premises, its curve."""
     given: Any = _setting()
     settled = traced(formula.settle)(given)
+    settles = [n for n in LETTERS if getattr(settled, n) is not getattr(given, n)]
     premises = traced(formula.premises)(given)
     point = Curve(LETTER["I"], LETTER["b"], TracedNumber("clipped"))  # type: ignore[arg-type]
     moved = traced(formula.adjust)(point, LETTER["T"], LETTER["K"], LETTER["L"])
     return {
-        "algorithm": formula.algorithm,
-        "summary": formula.summary,
-        "reference": formula.reference,
-        "claim": CLAIM_OF[formula.name],
         "steps": steps_of(formula),
         "run": formula.readings[0] if formula.algorithm == "stem" else formula.algorithm,
         "spoken": spoken(formula),
-        "settle": {
-            name: tree(value)
-            for name in LETTERS
-            if (value := getattr(settled, name)) is not getattr(given, name)
-        },
+        "settle": {name: tree(getattr(settled, name)) for name in settles},
         "terms": {name: tree(v) for name, v in traced(formula.terms)(settled).items()},
         "premises": [[name, tree(ok)] for name, ok in premises],
         "shortest": tree(traced(formula.shortest)(given)),
@@ -112,6 +108,14 @@ def bound(formula: BoundFormula) -> dict[str, Any]:
         "adjust": {"I": tree(moved.I), "b": tree(moved.b), "clipped": tree(moved.clipped)},
         "one_step": formula.one_step,
     }
+
+
+def fall(one: Estimate) -> dict[str, Any]:
+    """Return an estimate of the waterfall: S times its terms, its claim and the entry on that."""
+    given: Any = _setting()
+    value = given.T / given.I * sum(traced(one.terms)(given).values())
+    told = one._asdict() | {"entry": ENTRY_OF.get(one.claim, one.claim), "value": tree(value)}
+    return {name: told[name] for name in ("step", "claim", "least_I", "entry", "value")}
 
 
 def steps_of(formula: BoundFormula) -> str:
@@ -153,10 +157,8 @@ def costs(algorithm: str, reading: str) -> dict[str, Any]:
     options = {"sync": reading, "sync_batch": 2} if reading else {}
     made = ALGORITHMS[algorithm].make(options).costs
     kept = ("gradients", "vectors_up", "initial_batch", "initial_vectors", "exchanges")
-    jumps = made.unusual(2)
-    return {name: getattr(made, name) for name in kept} | {
-        "jump": jumps[0].first - 2 if jumps else None
-    }
+    jump = next((one.first - 2 for one in made.unusual(2)), None)
+    return {name: getattr(made, name) for name in kept} | {"jump": jump}
 
 
 def getter(owner: type, name: str) -> Any:

@@ -15,16 +15,17 @@ from stemtheory.bounds import BOUNDS
 from stemtheory.claims import claims, locate
 from stemtheory.report import palette
 from stemtheory.report.drawing import writable_folder
-from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS, formulas, spoken
+from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS, ENTRY_OF, formulas, spoken
 from stemtheory.report.formula import mathml
 from stemtheory.report.pages import render
 from stemtheory.runtime import UsageError, write_whole
 from stemtheory.schedules import RSTAR_STEPS
+from stemtheory.tightening import CHAIN
 
 TEMPLATES = Path(__file__).with_name("templates")
 NAME = "explorer.html"
 TITLE = "Explorer: the theorems under sliders"
-MODULES = ("bounds", "advice", "moments", "pens", "surface", "setting", "saving", "page")
+MODULES = ("bounds", "advice", "moments", "pens", "surface", "falls", "setting", "saving", "page")
 # Every choice that is no number, with its values; the first is taken at the start.
 CHOICES = {
     "place": {"curve": "on the trade-off curve of nu", "fixed": "as given"},
@@ -58,6 +59,7 @@ COLOURS = {
     "minibatch-sgd": "#7F9A2E",
     "start": "#808080",
 }
+ENTRIES = [n for n in (*COLOURS, *(it.claim for it in CHAIN)) if n not in {"start", *ENTRY_OF}]
 
 
 def explorer_page(*, beside: bool = False) -> str:
@@ -74,7 +76,7 @@ def explorer_page(*, beside: bool = False) -> str:
         dials=DIALS,
         choices=CHOICES,
         cases=cases(),
-        entries=[entry(name) for name in COLOURS if name != "start"],
+        entries=[entry(name) for name in ENTRIES],
         data=json.dumps(document, allow_nan=False).replace("<", "\\u003c"),
         style=read("uplot.min.css"),
         plot=f"/*\n{read('uplot.LICENSE')}*/\n{read('uplot.min.js')}",
@@ -109,12 +111,9 @@ def plain(name: str) -> str:
 
 def looks() -> dict[str, dict[str, Any]]:
     """Return label, colour and dash of every curve: exact ones are solid."""
+    dash = {"start": [2, 3]} | {name: [8, 3] for name in BOUNDS}
     return {
-        name: {
-            "label": label(name),
-            "colour": colour,
-            "dash": [2, 3] if name == "start" else [8, 3] if name in BOUNDS else [],
-        }
+        name: {"label": label(name), "colour": colour, "dash": dash.get(name, [])}
         for name, colour in COLOURS.items()
     }
 
@@ -123,28 +122,27 @@ def label(name: str) -> str:
     """Return what a curve is called."""
     if name in READINGS:
         return f"STEM, {name}"
-    return {"fedavg": "FedAvg", "start": "2 L gap"}.get(name, f"bound {name}")
+    others = {it.claim: f"{it.step} ({it.claim})" for it in CHAIN}
+    return others.get(name, {"fedavg": "FedAvg", "start": "2 L gap"}.get(name, f"bound {name}"))
 
 
 def entry(name: str) -> dict[str, Any]:
-    """Return what the page says of a curve: a bound with its claim, or an exact moment."""
-    if name not in BOUNDS:
+    """Return what the page says of an exact moment, a bound, or the claim of an estimate."""
+    if name in COLOURS and name not in BOUNDS:
         text = READINGS.get(name, "local SGD; the theorem's step size sqrt(bK/T)")
         return {"name": name, "label": label(name), "claim": None} | {
             "text": f"{text[:1].upper() + text[1:]}. Exact moments of the chosen problem, with the"
             f" step sizes {'of its theorem' if name == 'fedavg' else 'that are chosen above'}."
         }
-    claim = claims()[CLAIM_OF[name]]
-    formula = BOUNDS[name]
-    return {
-        "name": name,
-        "label": label(name),
-        "claim": claim.id,
-        "text": f"{formula.summary[:1].upper() + formula.summary[1:]}. {formula.reference}."
-        f" It speaks of these steps: {spoken(formula)}.",
-        "statement": claim.statement,
-        "mathml": mathml(claim.formula),
-    }
+    claim, formula = claims()[CLAIM_OF.get(name, name)], BOUNDS.get(name)
+    text = "An estimate of the printed proof, of which the waterfall shows the price."
+    if formula:
+        text = (
+            f"{formula.summary[:1].upper() + formula.summary[1:]}. {formula.reference}."
+            f" It speaks of these steps: {spoken(formula)}."
+        )
+    told = {"name": name, "label": label(name), "claim": claim.id, "text": text}
+    return told | {"statement": claim.statement, "mathml": mathml(claim.formula)}
 
 
 def cases() -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ const { compile, makeBounds, makeSchedules, promised, promisedOnCurve, curveOf, 
   `${folder}/bounds.mjs`
 );
 const { advise } = await import(`${folder}/advice.mjs`);
+const { makeFalls } = await import(`${folder}/falls.mjs`);
 const { averages, recursionOf, oneRun } = await import(`${folder}/moments.mjs`);
 const { data, asked } = JSON.parse(readFileSync(0, "utf8"));
 const bounds = makeBounds(data);
@@ -35,6 +36,7 @@ const answers = {
   },
   run: ({ problem, reading, steps, s, x1 }) =>
     oneRun(problem, reading, schedules[steps], x1, s, [s.T])[0],
+  falls: ({ s }) => makeFalls(data, String)(s),
   advise: ({ q }) => advise(known, q),
 };
 const found = asked.map((one) => answers[one.kind](one));

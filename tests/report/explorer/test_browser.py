@@ -198,6 +198,32 @@ def test_runs_take_the_steps_that_are_chosen(
     assert float(told["STEM, literal"][1]) == float(f"{found['mean_grad_sq']:.4g}")
 
 
+def test_the_waterfall_is_that_of_slack(
+    page: Page, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page.open(file, "#place=fixed&K=2&b=1&I=9&L=2&gap=1.5&sigma=0.5&zeta=0.25")
+    (argv,), python = commands(page, "slack")
+    assert argv == ["slack", "--K", "2", "--I", "9", "--b", "1", "--weights", "3,0.25,0.0625"]
+    assert main([*argv, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    found = table(page, "slack")
+    assert len(found) == 7
+    for got, row in zip(found[:-1], rows, strict=False):
+        assert (got["step"], got["claim"]) == (row["step"], row["claim"])
+        assert float(got["S times the bound"]) == pytest.approx(row["value"], rel=1e-10, abs=0)
+    done = subprocess.run(
+        [sys.executable, "-c", python], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    for got, line in zip(found, done.stdout.splitlines(), strict=True):
+        claim, number = line.split()
+        assert claim == got["claim"]
+        assert float(number) == pytest.approx(float(got["S times the bound"]), rel=1e-10, abs=0)
+    bars = page.run("document.querySelectorAll('#falls a[href^=\"#entry-\"]').length")
+    assert bars == len(found)
+    page.open(file, "#place=fixed&K=2&b=1&I=9&sigma=0")
+    assert commands(page, "slack")[0][0][:4] == ["out", "of", "the", "range"]
+
+
 def test_the_case_of_overwrite_is_the_shipped_one(
     page: Page, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -251,13 +277,13 @@ def test_a_curve_is_read_under_the_pointer(page: Page, file: Path) -> None:
 
 def test_views_are_saved(page: Page, file: Path) -> None:
     page.open(file)
-    for view in ("moments", "surface", "epsilon"):
+    for view, least in (("moments", 30), ("surface", 30), ("epsilon", 30), ("slack", 6)):
         png = base64.b64decode(saved(page, view, "png").partition(",")[2])
         assert png[:8] == b"\x89PNG\r\n\x1a\n"
         svg = ET.fromstring(urllib.parse.unquote(saved(page, view, "svg").partition(",")[2]))
         drawn = [part for part in svg if part.tag.endswith(("path", "rect"))]
         assert len(drawn) > 5
-        assert len(table(page, view)) > 30
+        assert len(table(page, view)) > least
 
 
 def test_commands_are_copied(page: Page, file: Path) -> None:

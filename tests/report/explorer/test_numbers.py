@@ -14,12 +14,14 @@ import pytest
 from stemtheory import UsageError, load_problem
 from stemtheory.bounds import BOUNDS, Setting, bound_curve, evaluate, invert, samples_per_worker
 from stemtheory.bounds.advise import advise
+from stemtheory.certificates import Weights
 from stemtheory.moments import LinearModel, moments
 from stemtheory.moments.linear_model import Group
 from stemtheory.report.explorer.formulas import formulas
 from stemtheory.report.explorer.page import TEMPLATES
 from stemtheory.schedules import RSTAR_STEPS, RStar, Theorem
 from stemtheory.simulator import simulate
+from stemtheory.tightening import CHAIN, waterfall
 from tests.report.explorer.test_formulas import draw, setting
 
 NODE = shutil.which("node")
@@ -69,6 +71,35 @@ def test_bounds_and_costs(name: str) -> None:
         formula = BOUNDS[name]
         samples = samples_per_worker(formula.algorithm, settled, formula.readings[0])
         assert got["counts"]["samples"] == near(samples, ONE_VALUE)
+
+
+def of_slack(at: dict[str, Any]) -> dict[str, Any]:
+    """Return the setting of the waterfall: L = 1, and rounds of constant steps."""
+    K, b, I = (int(at[name]) for name in ("K", "b", "I"))
+    return setting(at) | {"L": 1.0, "b": b, "I": I, "T": float((I * b * K) ** 2 * I)}
+
+
+def test_the_waterfall() -> None:
+    settings = [of_slack(at) | ({"I": 1} if i < 3 else {}) for i, at in enumerate(drawn(6))]
+    found = ask([{"kind": "falls", "s": s} for s in settings])
+    for s, got in zip(settings, found, strict=True):
+        want = [it for it in CHAIN if s["I"] >= it.least_I]
+        assert [row["claim"] for row in got] == [it.claim for it in want]
+        values = [it.value(Setting(**s)) for it in want]
+        assert [row["value"] for row in got] == near(values, ONE_VALUE)
+
+
+def test_the_waterfall_is_the_commands() -> None:
+    """What `stemtheory slack` says of the printed proof; 1 in 10^9 more noise is noticed."""
+    weights = {"gap": 2.0, "sigma": 3**0.5, "zeta": 5**0.5}
+    s = of_slack({"K": 2, "b": 1, "I": 9, "L": 1.0, **weights})
+    wrong = s | {"sigma": s["sigma"] * (1 + 1e-9)}
+    found, off = ask([{"kind": "falls", "s": one} for one in (s, wrong)])
+    rows = waterfall("literal", Weights(2, 3, 5), K=2, I=9, b=1)["rows"]
+    for got, other, row in zip(found[:-1], off, rows, strict=False):
+        assert (got["step"], got["claim"]) == (row["step"], row["claim"])
+        assert got["value"] == near(row["value"], ONE_VALUE)
+        assert other["value"] != near(row["value"], ONE_VALUE)
 
 
 @pytest.mark.parametrize("name", BOUNDS)

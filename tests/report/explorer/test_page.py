@@ -12,8 +12,9 @@ from stemtheory import UsageError
 from stemtheory.bounds import BOUNDS
 from stemtheory.claims import claims
 from stemtheory.report.explorer import explorer_page, write_explorer
-from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS
+from stemtheory.report.explorer.formulas import CLAIM_OF, DIALS, formulas
 from stemtheory.report.explorer.page import COLOURS, MODULES, cases, plain
+from stemtheory.tightening import CHAIN
 from tests.report.test_reproduction import Reader, page_faults
 
 MOST = 400_000  # bytes
@@ -40,20 +41,22 @@ def test_beside_a_report_it_links_to_it(tmp_path: Path) -> None:
     text = explorer_page(beside=True)
     assert page_faults(text, tmp_path) == []
     linked = {p.partition("#claim-")[2] for p in Reader(text).points if "#claim-" in p}
-    assert linked == set(CLAIM_OF.values()) <= set(claims())
+    steps = {estimate.claim for estimate in CHAIN}
+    assert linked == {*CLAIM_OF.values(), *steps} <= set(claims())
 
 
 def test_every_curve_has_an_entry_and_every_bound_a_claim(page: str) -> None:
     anchors = Reader(page).anchors
     assert {f"entry-{name}" for name in COLOURS if name != "start"} <= anchors
     assert set(CLAIM_OF) == set(BOUNDS) <= set(COLOURS)
+    assert {f"entry-{it['entry']}" for it in formulas()["falls"]} <= anchors
     for name in DIALS:
         assert {f"dial-{name}", f"slide-{name}", f"box-{name}"} <= anchors
 
 
 def test_every_view_says_what_it_does_not_show(page: str) -> None:
     views = re.findall(r'<section id="view-(\w+)">(.*?)</section>', page, re.DOTALL)
-    assert [name for name, _ in views] == ["moments", "surface", "epsilon"]
+    assert [name for name, _ in views] == ["moments", "surface", "epsilon", "slack"]
     assert all("<b>Not shown.</b>" in text for _, text in views)
 
 

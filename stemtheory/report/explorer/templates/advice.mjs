@@ -12,9 +12,8 @@ import { countsOf, promised, promisedOnCurve } from "./bounds.mjs";
  *   nus: number[], strides: number[]}}} Known */
 
 /** @param {Question} q @param {number} b @param {number} I @returns {Setting} */
-const start = ({ K, L, sigma, zeta, gap }, b, I) => (
-  { T: 1, K, b, I, L, sigma, zeta, gap, sync_batch: 1 }
-);
+export const startAt = ({ K, L, sigma, zeta, gap }, b, I) =>
+  ({ T: 1, K, b, I, L, sigma, zeta, gap, sync_batch: 1 });
 
 /** Whether x is cheaper: cost, then rounds, then samples.
  * @param {Offer} x @param {Offer} y @returns {boolean} */
@@ -24,16 +23,14 @@ function cheaper(x, y) {
 }
 
 /** @param {(Offer | null)[]} offers @returns {Offer | null} */
-function least(offers) {
-  return offers.reduce((best, o) => (o && (!best || cheaper(o, best)) ? o : best), null);
-}
+const least = (offers) => offers.reduce((best, o) => (o && (!best || cheaper(o, best)) ? o : best), null);
 
 /** The offer at fixed (b, I) by one bound; null where no run is proved to reach epsilon there.
  * @param {Known} known @param {Question} q @param {string} algorithm @param {string} name
  * @param {number} b @param {number} I @returns {Offer | null} */
 export function offerBy(known, q, algorithm, name, b, I) {
   const bound = known.bounds[name === "minibatch-sgd" ? "fedavg-theorem" : name];
-  const s = promised(bound, known.schedules, q.epsilon, start(q, b, I));
+  const s = promised(bound, known.schedules, q.epsilon, startAt(q, b, I));
   if (s === null || !bound.premises(s).every((premise) => premise.ok)) return null;
   const counts = countsOf(known.costs[algorithm === "stem" && I === 1 ? "literal" : bound.run], s);
   const cost = q.sample_cost * counts.samples + q.round_cost * counts.vectors;
@@ -43,11 +40,8 @@ export function offerBy(known, q, algorithm, name, b, I) {
 /** The offer at fixed (b, I) by the best bound.
  * @param {Known} known @param {Question} q @param {string} algorithm @param {number} b
  * @param {number} I @returns {Offer | null} */
-export function offerAt(known, q, algorithm, b, I) {
-  return least(
-    known.offered.bounds[algorithm].map((name) => offerBy(known, q, algorithm, name, b, I)),
-  );
-}
+export const offerAt = (known, q, algorithm, b, I) =>
+  least(known.offered.bounds[algorithm].map((name) => offerBy(known, q, algorithm, name, b, I)));
 
 /** n, and the whole numbers a factor 1 + stride (at least one) below and above it.
  * @param {number} n @param {number} stride @returns {number[]} */
@@ -82,7 +76,7 @@ export function cheapest(known, q, algorithm) {
   const starts = [];
   for (const name of known.offered.bounds[algorithm]) {
     for (const nu of algorithm === "minibatch-sgd" ? [0] : known.offered.nus) {
-      const s = promisedOnCurve(known.bounds[name], q.epsilon, start(q, 1, 1), nu);
+      const s = promisedOnCurve(known.bounds[name], q.epsilon, startAt(q, 1, 1), nu);
       if (s === null) continue;
       for (const b of new Set([Math.max(1, Math.floor(s.b)), Math.ceil(s.b)])) {
         starts.push(...[offerBy(known, q, algorithm, name, b, s.I)].filter((o) => o !== null));

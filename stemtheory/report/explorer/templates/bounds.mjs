@@ -7,8 +7,8 @@
 /** @typedef {{w: number, p: number, q: number}} TradeOff */
 /** @typedef {{gradients: number, vectors_up: number, initial_batch: boolean,
  *   initial_vectors: number, exchanges: number, jump: number | null}} Costs */
-/** @typedef {{name: string, algorithm: "stem" | "fedavg", summary: string, reference: string,
- *   claim: string, trade_off: TradeOff, one_step: boolean, terms: Record<string, Tree>,
+/** @typedef {{name: string,
+ *   trade_off: TradeOff, one_step: boolean, terms: Record<string, Tree>,
  *   steps: string, run: string, spoken: string,
  *   value: (s: Setting) => number,
  *   premises: (s: Setting) => {name: string, ok: boolean}[], settle: (s: Setting) => Setting,
@@ -42,9 +42,8 @@ export function digamma(x) {
   let shift = 0;
   for (; x < 12; x += 1) shift -= 1 / x;
   const y = 1 / (x * x);
-  const series =
+  return shift + Math.log(x) - 0.5 / x -
     y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y * (1 / 132 - y * (691 / 32760))))));
-  return shift + Math.log(x) - 0.5 / x - series;
 }
 
 /** A function of a setting that returns the values of trees, a number where there is one tree; what
@@ -98,16 +97,9 @@ export function makeBounds(data) {
       return { ...s, ...Object.fromEntries(moved.map((key, i) => [key, values[i]])) };
     };
     made[name] = {
-      ...it,
-      name,
-      settle,
-      value: compiled([sum]),
-      premises: (s) => {
-        const ok = premises(s);
-        return it.premises.map((/** @type {any[]} */ [name], /** @type {number} */ i) => (
-          { name, ok: ok[i] }));
-      },
-      shortest: compiled([it.shortest]),
+      ...it, name, settle, value: compiled([sum]), shortest: compiled([it.shortest]),
+      premises: (s) => premises(s).map((/** @type {boolean} */ ok, /** @type {number} */ i) =>
+        ({ name: it.premises[i][0], ok })),
       adjust: (point, T, K, L) => {
         if (it.adjust.I === "I" && it.adjust.b === "b") return point;
         const [I, b, clipped] = adjust({ ...point, T, K, L }, 0, point.clipped);
@@ -138,17 +130,15 @@ function nearest(x) {
  * @returns {Point} */
 export function pointOf({ w, p, q }, T, K, nu) {
   const scale = T / K ** w;
-  const I = Math.max(1, nearest(scale ** (nu / p)));
-  return { I, b: Math.max(1, scale ** ((1 - nu) / q)), clipped: scale < 1 };
+  const [I, b] = [nearest(scale ** (nu / p)), scale ** ((1 - nu) / q)];
+  return { I: Math.max(1, I), b: Math.max(1, b), clipped: scale < 1 };
 }
 
 /** The point of the curve that a bound is about.
  * @param {Bound} bound @param {number} T @param {number} K @param {number} nu @param {number} L
  * @returns {Point} */
-export function curveOf(bound, T, K, nu, L) {
-  const at = pointOf(bound.trade_off, T, K, bound.one_step ? 0 : nu);
-  return bound.adjust(at, T, K, L);
-}
+export const curveOf = (bound, T, K, nu, L) =>
+  bound.adjust(pointOf(bound.trade_off, T, K, bound.one_step ? 0 : nu), T, K, L);
 
 const LONGEST = 1e44;
 const SCANNED = 12;
@@ -267,9 +257,6 @@ export function countsOf(costs, s) {
   const jumps = none ? 0 : Math.max(0, Math.floor((s.T - s.I - Number(costs.jump)) / s.I) + 1);
   const draws = s.T - jumps + m * jumps;
   const rounds = Math.floor(s.T / s.I);
-  return {
-    samples: (costs.initial_batch ? s.b * s.I : 0) + s.b * costs.gradients * draws,
-    rounds,
-    vectors: costs.vectors_up * rounds + costs.initial_vectors,
-  };
+  const samples = (costs.initial_batch ? s.b * s.I : 0) + s.b * costs.gradients * draws;
+  return { samples, rounds, vectors: costs.vectors_up * rounds + costs.initial_vectors };
 }

@@ -20,24 +20,17 @@ const zeros = (n) => new Array(n).fill(0);
 /** @param {number} n @returns {number[][]} */
 const identity = (n) => zeros(n).map((_, i) => zeros(n).map((_, j) => Number(i === j)));
 /** @param {number[][]} A @param {number[][]} B @returns {number[][]} */
-const times = (A, B) =>
-  A.map((row) => B[0].map((_, j) => row.reduce((sum, a, k) => sum + a * B[k][j], 0)));
+const times = (A, B) => A.map((row) => B[0].map((_, j) => row.reduce((sum, a, k) => sum + a * B[k][j], 0)));
 /** @param {number[][]} rows @param {number[]} weights @returns {number[]} */
 const combined = (rows, weights) =>
   rows[0].map((_, j) => rows.reduce((sum, row, i) => sum + weights[i] * row[j], 0));
 /** @param {number} n @returns {[number, number][]} */
-function pairs(n) {
-  /** @type {[number, number][]} */
-  const found = [];
-  for (let i = 0; i < n; i += 1) for (let j = i; j < n; j += 1) found.push([i, j]);
-  return found;
-}
+const pairs = (n) => zeros(n).flatMap((_, i) => zeros(n - i).map((_, j) => /** @type {any} */ ([i, i + j])));
 /** @param {number[]} z @returns {number[]} */
 const halfOuter = (z) => pairs(z.length).map(([i, j]) => z[i] * z[j]);
 
 /** What is averaged at a synchronisation. @param {string} reading @returns {number[]} */
-const averaged = (reading) =>
-  reading === "fedavg" ? [0] : reading === "literal" ? [0, 2] : [0, 1, 2];
+const averaged = (reading) => reading === "fedavg" ? [0] : reading === "literal" ? [0, 2] : [0, 1, 2];
 /** Whether x is averaged before d. @param {string} reading */
 const averagesFirst = (reading) => reading === "average-first" || reading === "average-both";
 
@@ -117,13 +110,10 @@ function basis(model, { variables: V, N, shares }) {
 /** into A back, where what is 0 but for rounding is 0: the mean must not see the differences.
  * @param {number[][]} into @param {number[][]} A @param {number[][]} back @returns {number[][]} */
 function withoutRounding(into, A, back) {
-  /** @param {number[][]} M */
-  const size = (M) => M.map((row) => row.map(Math.abs));
-  const scale = times(times(size(into), size(A)), size(back));
+  const [i, a, b] = [into, A, back].map((M) => M.map((row) => row.map(Math.abs)));
+  const scale = times(times(i, a), b);
   const product = times(times(into, A), back);
-  return product.map((row, i) =>
-    row.map((v, j) => (Math.abs(v) > ROUNDING * scale[i][j] ? v : 0)),
-  );
+  return product.map((row, i) => row.map((v, j) => (Math.abs(v) > ROUNDING * scale[i][j] ? v : 0)));
 }
 
 /** The map of one step as nine matrices, minus identity, with the sum of E||grad f||^2 last.
@@ -133,15 +123,12 @@ function stepMap(model, reading, ends) {
   const { variables: V, N, spread, size: m, shares } = form;
   const means = ends ? averaged(reading) : [];
   const { into, back } = basis(model, form);
-  const averaging = identity(N);
+  const [averaging, unit] = [identity(N), identity(N)];
+  const own = model.groups.map((_, g) => unit.slice(1 + g * V, 1 + (g + 1) * V));
   for (const v of means) {
-    model.groups.forEach((_, g) =>
-      model.groups.forEach((_, h) => (averaging[1 + v + g * V][1 + v + h * V] = shares[h])),
-    );
+    own.forEach((_, g) => own.forEach((_, h) => (averaging[1 + v + g * V][1 + v + h * V] = shares[h])));
   }
   const post = times(into, averaging);
-  const unit = identity(N);
-  const own = model.groups.map((_, g) => unit.slice(1 + g * V, 1 + (g + 1) * V));
   const mean = own[0].map((_, v) => combined(own.map((rows) => rows[v]), shares));
   const [still, noise] = [0, 1].map(() => zeros(9).map(() => new Float64Array(m * m)));
   const A = [0, 1, 2].map(() => zeros(N).map(() => zeros(N)));
@@ -177,9 +164,7 @@ function stepMap(model, reading, ends) {
     receive(0, post.map((row) => row[(g + 1) * V]), 1 / size);
   });
   congruence(A.map((Ai) => withoutRounding(post, Ai, back))).forEach((block, ij) => {
-    for (let row = 0; row < h; row += 1) {
-      still[ij].set(block.subarray(row * h, (row + 1) * h), row * m);
-    }
+    for (let row = 0; row < h; row += 1) still[ij].set(block.subarray(row * h, (row + 1) * h), row * m);
   });
   for (let i = 0; i < m; i += 1) still[0][i * m + i] -= 1;
   still[0].fill(0, (m - 1) * m);
@@ -222,11 +207,10 @@ function firstState(model, reading, x1, B) {
 function followed(maps) {
   const { m } = maps[0];
   const needed = new Set([m - 1]);
+  const matrices = maps.flatMap(({ still, noise }) => [...still, ...noise]);
   for (const row of needed) {
-    for (const { still, noise } of maps) {
-      for (const matrix of [...still, ...noise]) {
-        for (let j = 0; j < m; j += 1) if (matrix[row * m + j] !== 0) needed.add(j);
-      }
+    for (const matrix of matrices) {
+      for (let j = 0; j < m; j += 1) if (matrix[row * m + j] !== 0) needed.add(j);
     }
   }
   return [...needed].sort((i, j) => i - j);
@@ -243,10 +227,7 @@ export function recursionOf(model, reading) {
     return { m: kept.length, still: still.map(part), noise: noise.map(part) };
   });
   /** @param {number} x1 @param {number} B */
-  const start = (x1, B) => {
-    const state = firstState(model, reading, x1, B);
-    return kept.map((i) => state[i]);
-  };
+  const start = (x1, B) => firstState(model, reading, x1, B).filter((_, i) => kept.includes(i));
   return { local, ends, start, early: averagesFirst(reading) };
 }
 
@@ -316,11 +297,7 @@ export function averages({ local, ends, start, early }, { x1, eta, a, b, I, sync
 /** @param {Float64Array} step @param {Float64Array} state */
 function applied(step, state) {
   const m = state.length;
-  return state.map((v, i) => {
-    let sum = 0;
-    for (let j = 0; j < m; j += 1) sum += step[i * m + j] * state[j];
-    return v + sum;
-  });
+  return state.map((v, i) => v + state.reduce((sum, w, j) => sum + step[i * m + j] * w, 0));
 }
 
 /** The same average of one run without noise, step by step: gradients h x + push sin(wave x).
@@ -334,7 +311,6 @@ export function oneRun({ h, wave, pushes }, reading, steps, x1, s, lengths) {
   const mean = (values) => values.reduce((sum, v, g) => sum + v * pushes[g].size, 0) / K;
   /** @param {number} g @param {number} x */
   const gradient = (g, x) => h * x + pushes[g].push * Math.sin(wave * x);
-  const first = averagesFirst(reading);
   const x = pushes.map(() => x1);
   let before = pushes.map((_, g) => gradient(g, x1));
   const d = pushes.map(() => mean(before));
@@ -346,10 +322,8 @@ export function oneRun({ h, wave, pushes }, reading, steps, x1, s, lengths) {
     if (t === lengths[found.length]) found.push(total / t);
     const [eta, keep, ends] = [steps.eta(s, t), 1 - steps.a(s, t), t % s.I === 0];
     if (ends && reading === "average-both") before = pushes.map((_, g) => gradient(g, mean(x)));
-    for (let g = 0; g < x.length; g += 1) {
-      x[g] -= eta * (reading === "fedavg" ? gradient(g, x[g]) : d[g]);
-    }
-    if (ends && (first || reading === "fedavg")) x.fill(mean(x));
+    for (let g = 0; g < x.length; g += 1) x[g] -= eta * (reading === "fedavg" ? gradient(g, x[g]) : d[g]);
+    if (ends && (averagesFirst(reading) || reading === "fedavg")) x.fill(mean(x));
     if (reading === "fedavg") continue;
     const here = x.map((v, g) => gradient(g, v));
     for (let g = 0; g < x.length; g += 1) d[g] = (d[g] - before[g]) * keep + here[g];

@@ -1,9 +1,10 @@
-// The page: sliders and boxes hold a state, three views show it, the address's fragment keeps it.
+// The page: sliders and boxes hold a state, four views show it, the address's fragment keeps it.
 import { advise, offerAt } from "./advice.mjs";
-import { canvasPen, decades, scalesOf } from "./pens.mjs";
+import { drawFalls, fallsFrame } from "./falls.mjs";
+import { canvasPen, decades, outlined, scalesOf } from "./pens.mjs";
 import { commandsOf, csvOf, svgOf } from "./saving.mjs";
-import { $, BOUNDS, bounds, boundSetting, costOf, data, follow, known, questionOf, reached, READINGS,
-  runSetting, shown, silent, unmet, withBatch } from "./setting.mjs";
+import { $, BOUNDS, bounds, boundSetting, costOf, data, fallsOf, follow, known, questionOf, reached,
+  READINGS, runSetting, shown, silent, unmet, withBatch } from "./setting.mjs";
 import { drawSurface, pointAt, surfaceFrame, surfaceOf } from "./surface.mjs";
 
 /** @typedef {(number | null)[]} Values */
@@ -137,7 +138,8 @@ function findSurface() {
   const start = performance.now();
   const { choice, offers } = advise(known, questionOf(state));
   const own = offers.find((offer) => offer.algorithm === state.algorithm) ?? null;
-  views.surface = surfaceOf(known, questionOf(state), state.algorithm, state.quantity, own);
+  const found = surfaceOf(known, questionOf(state), state.algorithm, state.quantity, own);
+  views.surface = { ...found, draw: drawSurface, frame: surfaceFrame };
   paintSurface();
   performance.measure("surface", { start });
   const { corner } = views.surface;
@@ -149,17 +151,22 @@ function findSurface() {
       " everything is free.";
   tellProbe();
 }
-function paintSurface() {
-  const [ratio, width, height] = [devicePixelRatio || 1, canvas.clientWidth, canvas.clientHeight];
-  [canvas.width, canvas.height] = [width * ratio, height * ratio];
-  const context = canvas.getContext("2d");
+/** Draw a view on the canvas of its name. @param {string} id */
+function paint(id) {
+  const [place, view, ratio] = [$(id), views[id], devicePixelRatio || 1];
+  const [width, height] = [place.clientWidth, place.clientHeight];
+  [place.width, place.height] = [width * ratio, height * ratio];
+  const context = place.getContext("2d");
   context.scale(ratio, ratio);
-  const [frame, pen] = [surfaceFrame(views.surface, width, height), canvasPen(context)];
-  drawSurface(pen, views.surface, frame, style("--ink"), style("--line"));
-  const [x, y] = [scalesOf(frame).x(probe.b), scalesOf(frame).y(probe.I)];
-  for (const [colour, thick] of /** @type {[string, number][]} */ ([["#fff", 3], ["#000", 1.5]])) {
-    pen.path([[x - 6, y], [x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]], colour, thick);
-  }
+  const [frame, pen] = [view.frame(view, width, height), canvasPen(context)];
+  view.draw(pen, view, frame, style("--ink"), style("--line"));
+  return { pen, at: scalesOf(frame) };
+}
+function paintSurface() {
+  const { pen, at } = paint("surface");
+  const [x, y] = [at.x(probe.b), at.y(probe.I)];
+  const diamond = [[x - 6, y], [x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]];
+  outlined(pen, /** @type {any} */ (diamond), [["#fff", 3], ["#000", 1.5]]);
 }
 /** @param {import("./advice.mjs").Offer} offer @returns {string} */
 const costs = (offer) =>
@@ -185,13 +192,24 @@ function* drawEpsilon() {
   show("epsilon", { xs: targets, lines, plot: null, ...labels });
 }
 
+// View (d): the waterfall of slack.
+function drawSlack() {
+  views.slack = { ...fallsOf(state), draw: drawFalls, frame: fallsFrame };
+  paint("slack");
+  const { s, falls } = views.slack;
+  $("slack-at").textContent = `At K = ${s.K}, b = ${s.b}, I = ${shown(s.I)}, S = ${shown(s.T / s.I)}`;
+  $("falls").innerHTML = falls.map((/** @type {any} */ fall, /** @type {number} */ i) => `<tr>
+    <th scope="row"><a href="#entry-${fall.entry}">${fall.step}</a></th><td>${fall.claim}</td>
+    <td class="n">${shown(fall.value)}</td>
+    <td class="n">${i ? shown(falls[i - 1].value / fall.value) : ""}</td></tr>`).join("");
+}
+
 // The controls: slider, box and state hold one number.
 /** @param {string} name @param {number} position @returns {number} */
 function valueAt(name, position) {
   const { low, high, whole, zero } = data.dials[name];
   if (zero && position <= 0) return 0;
-  const part = position / TICKS;
-  const value = low > 0 ? low * (high / low) ** part : low + (high - low) * part;
+  const value = low > 0 ? low * (high / low) ** (position / TICKS) : low + (high - low) * (position / TICKS);
   return whole ? Math.round(value) : Number(value.toPrecision(3));
 }
 /** @param {string} name @param {number} value @returns {number} */
@@ -221,15 +239,16 @@ function reflect() {
   for (const name of Object.keys(data.choices)) form.elements[name].value = state[name];
   for (const name of ["b", "I"]) $(`dial-${name}`).hidden = state.place !== "fixed";
   $("dial-nu").hidden = state.place === "fixed";
-  const all = ["moments", "surface", "epsilon"];
-  for (const id of all) $(`commands-${id}`).textContent = commandsOf(id, state);
+  for (const it of document.querySelectorAll("pre")) it.textContent = commandsOf(it.id.split("-")[1], state);
 }
 /** @param {object} changes @param {object} from */
 function change(changes, from = state) {
   state = { ...from, ...changes };
   clearTimeout(pending);
   const changed = Object.entries(state).filter(([name, value]) => value !== usual[name]);
-  pending = setTimeout(() => history.replaceState(null, "", `#${new URLSearchParams(changed)}`), 200);
+  // an address that is given meanwhile stays
+  const [was, now] = [location.hash, `#${new URLSearchParams(changed)}`];
+  pending = setTimeout(() => location.hash === was && history.replaceState(null, "", now), 200);
   hovered = state.T;
   document.body.dataset.begun = String(work + 1);
   reflect();
@@ -243,6 +262,7 @@ function* everything() {
   findSurface();
   yield;
   yield* drawEpsilon();
+  drawSlack();
   document.body.dataset.done = document.body.dataset.begun;
 }
 /** Work in slices, so that no slider waits for it; what was asked before ends.
@@ -271,7 +291,7 @@ function save(id, kind) {
   const text = kind === "csv" ? csvOf(view, state.quantity) : svgOf(view, $(`title-${id}`).textContent);
   link.href = `data:text/plain;charset=utf-8,${encodeURIComponent(text)}`;
   if (kind === "png") {
-    const drawn = view.grid ? canvas : view.plot.ctx.canvas;
+    const drawn = view.draw ? $(id) : view.plot.ctx.canvas;
     [copy.width, copy.height] = [drawn.width, drawn.height];
     const context = /** @type {CanvasRenderingContext2D} */ (copy.getContext("2d"));
     canvasPen(context).rect(0, 0, copy.width, copy.height, style("--paper"));
@@ -309,15 +329,13 @@ canvas.addEventListener("pointermove", (/** @type {any} */ { offsetX, offsetY })
   tellProbe();
 });
 canvas.addEventListener("keydown", (/** @type {any} */ event) => {
-  const { b, I } = probe;
-  /** @type {Record<string, {b: number, I: number}>} */
-  const moved = {
-    ArrowLeft: { b: Math.max(1, Math.floor(b / 1.2)), I }, ArrowRight: { b: Math.ceil(b * 1.2), I },
-    ArrowDown: { b, I: Math.max(1, Math.floor(I / 1.2)) }, ArrowUp: { b, I: Math.ceil(I * 1.2) },
-  };
-  if (!(event.key in moved)) return;
+  /** @type {Record<string, ["b" | "I", number]>} */
+  const ways = { ArrowLeft: ["b", 0], ArrowRight: ["b", 1], ArrowDown: ["I", 0], ArrowUp: ["I", 1] };
+  if (!(event.key in ways)) return;
   event.preventDefault();
-  probe = moved[event.key];
+  const [name, up] = ways[event.key];
+  const moved = up ? Math.ceil(probe[name] * 1.2) : Math.max(1, Math.floor(probe[name] / 1.2));
+  probe = { ...probe, [name]: moved };
   tellProbe();
   paintSurface();
 });
@@ -326,5 +344,6 @@ addEventListener("resize", () => {
   const width = $("moments").clientWidth;
   for (const id of ["moments", "epsilon"]) views[id]?.plot.setSize({ width, height: HEIGHT });
   if (views.surface) paintSurface();
+  if (views.slack) paint("slack");
 });
 fromFragment();

@@ -42,21 +42,15 @@ export function svgPen() {
   const safe = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
   const pen = {
     /** @type {Pen["rect"]} */
-    rect: (x, y, w, h, colour) => {
-      const place = `x="${at(x)}" y="${at(y)}" width="${at(w)}" height="${at(h)}"`;
-      parts.push(`<rect ${place} fill="${colour}"/>`);
-    },
+    rect: (x, y, w, h, colour) => void parts.push(
+      `<rect x="${at(x)}" y="${at(y)}" width="${at(w)}" height="${at(h)}" fill="${colour}"/>`),
     /** @type {Pen["path"]} */
-    path: (spots, colour, width, dash = []) =>
-      void parts.push(
-        `<path d="M${spots.map(([x, y]) => `${at(x)} ${at(y)}`).join("L")}" fill="none" ` +
-          `stroke="${colour}" stroke-width="${width}" stroke-dasharray="${dash.join(" ")}"/>`,
-      ),
+    path: (spots, colour, width, dash = []) => void parts.push(
+      `<path d="M${spots.map(([x, y]) => `${at(x)} ${at(y)}`).join("L")}" fill="none" ` +
+        `stroke="${colour}" stroke-width="${width}" stroke-dasharray="${dash.join(" ")}"/>`),
     /** @type {Pen["text"]} */
-    text: (x, y, text, colour, anchor = "start") =>
-      void parts.push(
-        `<text x="${at(x)}" y="${at(y)}" fill="${colour}" text-anchor="${anchor}">${safe(text)}</text>`,
-      ),
+    text: (x, y, text, colour, anchor = "start") => void parts.push(
+      `<text x="${at(x)}" y="${at(y)}" fill="${colour}" text-anchor="${anchor}">${safe(text)}</text>`),
   };
   return { pen, parts };
 }
@@ -67,6 +61,12 @@ export function svgText(parts, width, height, title) {
   const style = `font-family="system-ui, sans-serif" font-size="12" role="img"`;
   return `${head} ${style}><title>${title}</title>${parts.join("\n")}</svg>\n`;
 }
+
+/** A figure that stands out on any ground: wide in one colour, thin in another.
+ * @param {Pen} pen @param {Spot[]} spots @param {[string, number][]} strokes */
+export const outlined = (pen, spots, strokes) => {
+  for (const [colour, width] of strokes) pen.path(spots, colour, width);
+};
 
 /** Where a number lies on each axis. @param {Frame} frame */
 export function scalesOf({ x, y, width, height }) {
@@ -102,9 +102,8 @@ export function drawAxes(pen, frame, ink) {
 export function decades([low, high], most) {
   const [from, to] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
   const stride = Math.max(1, Math.ceil((to - from + 1) / most));
-  const found = [];
-  for (let d = from; d <= to; d += stride) found.push(d);
-  return found;
+  const length = Math.max(0, Math.floor((to - from) / stride) + 1);
+  return Array.from({ length }, (_, i) => from + i * stride);
 }
 
 /** The lines where a grid of logarithms crosses a level, in grid units: marching squares.

@@ -1,7 +1,6 @@
 // What is taken away from the page: commands that give the same numbers, and files.
 import { drawAxes, scalesOf, svgPen, svgText } from "./pens.mjs";
-import { BOUNDS, bounds, constantsOf, problemOf, questionOf, READINGS } from "./setting.mjs";
-import { drawSurface, surfaceFrame } from "./surface.mjs";
+import { BOUNDS, bounds, constantsOf, fallsOf, problemOf, questionOf, READINGS } from "./setting.mjs";
 
 /** @typedef {import("./setting.mjs").State} State */
 
@@ -22,6 +21,20 @@ export function commandsOf(id, state) {
 
 from stemtheory import advise
 print(advise(${first}, ${keywords(others)})["choice"])`;
+  }
+  if (id === "slack") {
+    const { s } = fallsOf(state);
+    const weights = [s.gap, s.sigma ** 2, s.zeta ** 2];
+    const fits = weights.every((w) => w >= 1e-6 && w <= 1e6) && s.T < 2 ** 63;
+    const command = `stemtheory slack ${flags({ K: s.K, I: s.I, b: s.b })} --weights ${weights}`;
+    return `${fits ? command : `# out of the range of that command: ${command}`}
+
+from stemtheory.bounds import Setting
+from stemtheory.tightening import CHAIN
+s = Setting(${keywords(s)})
+for estimate in CHAIN:
+    if s.I >= estimate.least_I:
+        print(estimate.claim, estimate.value(s))`;
   }
   /** @param {object} asked */
   const all = (asked) =>
@@ -68,48 +81,44 @@ for sync in (${READINGS.slice(0, -1).map((name) => `"${name}"`).join(", ")}):
 print("fedavg", moments(problem, "fedavg", ${told}).mean_grad_sq)`;
 }
 
+/** @param {any} view @param {string} quantity @returns {any[][]} */
+function rowsOf({ falls, grid, batches, locals, xs, lines, xLabel }, quantity) {
+  const numbers = falls?.map((/** @type {any} */ it) => [it.step, it.claim, it.value]);
+  if (falls) return [["step", "claim", "S times the bound"], ...numbers];
+  if (grid) {
+    const rows = grid.flatMap((/** @type {any[]} */ row, /** @type {number} */ j) => row.map(
+      (v, i) => [Math.round(batches[i]), Math.round(locals[j]), v === null ? "" : 10 ** v]));
+    return [["b", "I", quantity], ...rows];
+  }
+  /** @param {(line: any) => any[]} pick */
+  const columns = (pick) => lines.flatMap(pick);
+  const names = columns((l) => [l.label, `${l.label} (premises unmet)`]);
+  return [[xLabel, ...names], ...xs.map((/** @type {number} */ x, /** @type {number} */ i) => [
+    x, ...columns((l) => [l.values[i] ?? "", l.unmet[i] ?? ""])])];
+}
 /** The numbers of a view. @param {any} view @param {string} quantity @returns {string} */
 export function csvOf(view, quantity) {
-  const { grid, batches, locals, xs, lines, xLabel } = view;
-  /** @type {any} */
-  let rows;
-  if (grid) {
-    rows = grid.flatMap((/** @type {any[]} */ row, /** @type {number} */ j) =>
-      row.map((v, i) => [Math.round(batches[i]), Math.round(locals[j]), v === null ? "" : 10 ** v]),
-    );
-    rows.unshift(["b", "I", quantity]);
-  } else {
-    /** @param {(line: any) => any[]} pick */
-    const columns = (pick) => lines.flatMap(pick);
-    rows = xs.map((/** @type {number} */ x, /** @type {number} */ i) => [
-      x, ...columns((l) => [l.values[i] ?? "", l.unmet[i] ?? ""]),
-    ]);
-    rows.unshift([xLabel, ...columns((l) => [l.label, `${l.label} (premises unmet)`])]);
-  }
   /** @param {any} cell */
   const quoted = (cell) => (String(cell).includes(",") ? `"${cell}"` : cell);
-  return rows.map((/** @type {any[]} */ row) => `${row.map(quoted).join(",")}\n`).join("");
+  return rowsOf(view, quantity).map((row) => `${row.map(quoted).join(",")}\n`).join("");
 }
 
 /** A picture of a view, for print. @param {any} view @param {string} title @returns {string} */
 export function svgOf(view, title) {
   const [{ pen, parts }, width, height, ink] = [svgPen(), 760, 430, "#1a1a1a"];
   pen.rect(0, 0, width, height, "#fff");
-  if (view.grid) drawSurface(pen, view, surfaceFrame(view, width, height), ink, "#d9d9d9");
+  if (view.draw) view.draw(pen, view, view.frame(view, width, height), ink, "#d9d9d9");
   else {
     const { xs, lines, plot, xLabel, yLabel } = view;
     const [low, high] = [plot.scales.y.min, plot.scales.y.max];
     /** @type {import("./pens.mjs").Frame} */
     const frame = { x: [xs[0], xs[xs.length - 1]], y: [low, high], width, height, xLabel, yLabel };
     const at = scalesOf(frame);
-    /** @param {any[]} values @param {string} colour @param {number[]} dash */
-    const draw = (values, colour, dash) => {
-      const spots = values.flatMap((v, i) => (v >= low && v <= high ? [[at.x(xs[i]), at.y(v)]] : []));
-      if (spots.length > 1) pen.path(/** @type {any} */ (spots), colour, 2, dash);
-    };
-    for (const l of lines) {
-      draw(l.unmet, "#999", [3, 4]);
-      draw(l.values, l.colour, l.dash);
+    const grey = lines.map((/** @type {any} */ l) => ({ ...l, values: l.unmet, colour: "#999", dash: [3, 4] }));
+    for (const { values, colour, dash } of [...grey, ...lines]) {
+      const spots = values.flatMap((/** @type {any} */ v, /** @type {number} */ i) =>
+        (v >= low && v <= high ? [[at.x(xs[i]), at.y(v)]] : []));
+      if (spots.length > 1) pen.path(spots, colour, 2, dash);
     }
     drawAxes(pen, frame, ink);
   }

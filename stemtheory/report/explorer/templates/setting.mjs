@@ -1,6 +1,7 @@
 // The setting: a state of the page as bounds, runs and the adviser take it.
 import { countsOf, curveOf, makeBounds, makeSchedules, pointOf, promised, promisedOnCurve } from
   "./bounds.mjs";
+import { makeFalls } from "./falls.mjs";
 import { averages, oneRun, recursionOf } from "./moments.mjs";
 
 /** @typedef {import("./bounds.mjs").Setting} Setting */
@@ -24,14 +25,12 @@ export function shown(x) {
   return far ? x.toExponential(3).replace("e+", "e") : String(Number(x.toPrecision(4)));
 }
 /** The constants of the assumptions; one worker does not differ from itself. @param {State} s */
-export const constantsOf = ({ K, L, sigma, zeta, gap }) => ({
-  K, L, sigma, zeta: K === 1 ? 0 : zeta, gap,
-});
+export const constantsOf = ({ K, L, sigma, zeta, gap }) =>
+  ({ K, L, sigma, zeta: K === 1 ? 0 : zeta, gap });
 /** The setting of T rounded up to whole rounds, as the commands round it.
  * @param {State} state @param {number} T @param {{b: number, I: number}} at @returns {Setting} */
-export const settingAt = (state, T, { b, I }) => ({
-  ...constantsOf(state), T: Math.ceil(T / I) * I, b, I, sync_batch: 1,
-});
+export const settingAt = (state, T, { b, I }) =>
+  ({ ...constantsOf(state), T: Math.ceil(T / I) * I, b, I, sync_batch: 1 });
 /** @param {State} state @param {string} name of a bound @param {number} T */
 export function boundSetting(state, name, T) {
   const own = state.place === "fixed" && !bounds[name].one_step;
@@ -66,6 +65,15 @@ export function problemOf(state) {
   const pushes = groups.map(({ o, size }) => ({ push: o, size }));
   const run = { h, wave: push > 0 ? (L - h) / push : 0, pushes };
   return { x1: Math.sqrt((2 * gap) / h), linear: { groups, level: state.sigma }, run };
+}
+const falls = makeFalls(data, shown);
+/** The waterfall's own setting, with whole b: its S = (I b K)^2 rounds are those of constant steps.
+ * @param {State} state */
+export function fallsOf(state) {
+  const [{ K, L, gap, ...noise }, run] = [constantsOf(state), runSetting(state, "literal", state.T)];
+  const [b, I] = [Math.round(run.b), run.I];
+  const s = { K, b, I, T: (I * b * K) ** 2 * I, L: 1, ...noise, gap: L * gap, sync_batch: 1 };
+  return { s, falls: falls(s), colour: data.looks["stem-theorem"].colour };
 }
 /** Why a run is not followed, empty if it is.
  * @param {State} state @param {string} reading @param {Setting} s @returns {string} */

@@ -1,7 +1,7 @@
 // The surface of rounds, samples or cost over (b, I): what a bound proves at every point.
-import { offerAt } from "./advice.mjs";
+import { offerAt, startAt } from "./advice.mjs";
 import { promisedOnCurve } from "./bounds.mjs";
-import { contour, drawAxes, MARGIN, scalesOf } from "./pens.mjs";
+import { contour, drawAxes, MARGIN, outlined, scalesOf } from "./pens.mjs";
 
 /** @typedef {import("./advice.mjs").Known} Known */
 /** @typedef {import("./advice.mjs").Offer} Offer */
@@ -17,8 +17,7 @@ const COLOURS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253
 /** @param {Known} known @param {Question} q @param {string} algorithm
  * @param {Quantity} quantity @param {Offer | null} choice  its cheapest offer @returns {Surface} */
 export function surfaceOf(known, q, algorithm, quantity, choice) {
-  const { K, L, sigma, zeta, gap, epsilon } = q;
-  const start = { T: 1, b: 1, I: 1, K, L, sigma, zeta, gap, sync_batch: 1 };
+  const [{ K, epsilon }, start] = [q, startAt(q, 1, 1)];
   const offered = known.offered.bounds[algorithm];
   // the corollary for the steps of the choice, as the adviser takes it
   const name = offered.find((one) => one === choice?.bound && known.bounds[one].steps !== "theorem");
@@ -29,10 +28,8 @@ export function surfaceOf(known, q, algorithm, quantity, choice) {
   const batches = axis(curve.map(({ b }) => b), 6, COLUMNS);
   const locals = axis(curve.map(({ I }) => I), 5, ROWS);
   const grid = locals.map((I) =>
-    batches.map((b) => {
-      const offer = offerAt(known, q, algorithm, Math.round(b), Math.round(I));
-      return offer && offer[quantity] > 0 ? Math.log10(offer[quantity]) : null;
-    }),
+    batches.map((b) => offerAt(known, q, algorithm, Math.round(b), Math.round(I))?.[quantity])
+      .map((amount) => (amount ? Math.log10(amount) : null)),
   );
   const values = grid.flat().filter((v) => v !== null).map(Number);
   const middle = algorithm === "stem" ? promisedOnCurve(bound, epsilon, start, 0.5) : null;
@@ -99,10 +96,8 @@ export function drawSurface(pen, surface, frame, ink, empty) {
   }
   if (choice) {
     const [x, y] = [at.x(choice.b), at.y(choice.I)];
-    for (const [colour, width] of /** @type {[string, number][]} */ ([["#000", 6], ["#ff5d1f", 3]])) {
-      pen.path([[x - 8, y - 8], [x + 8, y + 8]], colour, width);
-      pen.path([[x - 8, y + 8], [x + 8, y - 8]], colour, width);
-    }
+    const cross = [[x - 8, y - 8], [x + 8, y + 8], [x, y], [x - 8, y + 8], [x + 8, y - 8]];
+    outlined(pen, /** @type {any} */ (cross), [["#000", 6], ["#ff5d1f", 3]]);
   }
   drawAxes(pen, frame, ink);
 }
