@@ -59,7 +59,8 @@ def stoppable(last: bool = False) -> Iterator[None]:
             if not asked:
                 say_waiting()
             if asked and last:  # threads whose pipes are cut would say so, as Python ends
-                threading.excepthook = sys.unraisablehook = lambda _: None
+                threading.excepthook = lambda _: None
+                sys.unraisablehook = lambda _: None
             for worker in workers if asked else ():
                 worker.kill()
         asked.append(number)
