@@ -64,7 +64,8 @@ def tightened(within: Covered, weights: Weights) -> Tightened:
     if within.ratio > LARGEST_RATIO:
         raise UsageError(
             f"ratio is {large(within.ratio)}, but theorems are looked for up to"
-            f" {LARGEST_RATIO} local steps per sync batch: give a smaller ratio, that is a larger sync batch."
+            f" {LARGEST_RATIO} local steps per sync batch: give a smaller ratio, that is a larger"
+            " sync batch."
         )
     best = proposed(within, weights)
     if not best.met:
