@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
@@ -42,6 +43,8 @@ from stemtheory.simulator.choices import (
 )
 from stemtheory.simulator.limits import refuse_what_dtype_lacks
 from stemtheory.simulator.sizes import Sizes, resolve_schedule, resolve_sizes, with_sync_batch
+
+JUDGES = "stemtheory.bounds.verdicts"  # loaded when a run or a trace is asked for its bounds
 
 ENGINES = ("auto", "array", "fused")
 NOISE_SOURCES = ("device", "host", "philox")
@@ -123,7 +126,7 @@ class Run:
     seed: int
     numerics: Numerics
 
-    # The bounds live in a room above this one, and say there how a run is judged.
+    # The bounds live in a room above this one, and say there how a run is judged (``JUDGES``).
     judge: ClassVar[Callable[[Run], tuple[Margin, ...]]]
 
     @staticmethod
@@ -227,6 +230,7 @@ class Run:
         Without a measurement a verdict says only what the bound itself does: ``vacuous``,
         ``inapplicable``, or ``undecided``.
         """
+        import_module(JUDGES)
         return Run.judge(self)
 
     @cached_property

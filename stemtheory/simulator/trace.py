@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,7 +27,7 @@ from stemtheory.runtime import (
     t_quantile,
     write_file,
 )
-from stemtheory.simulator.run import Margin, Run
+from stemtheory.simulator.run import JUDGES, Margin, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +93,7 @@ class Trace:
 
     def bounds(self) -> tuple[Margin, ...]:
         """Return every bound on the algorithm beside what was measured: value, margin, verdict."""
+        import_module(JUDGES)
         return Trace.judge(self)
 
     @cached_property

@@ -33,6 +33,12 @@ def test_a_start_loads_little(code: str, most: int) -> None:
     assert not HEAVY & {name.split(".")[0] for name in found}
 
 
+@pytest.mark.parametrize("asked", ["simulate(problem, T=12)", "Run.of('cosine', T=12)"])
+def test_bounds_come_with_whoever_is_asked_for_them(asked: str) -> None:
+    code = "from stemtheory import Run, load_problem, simulate; problem = load_problem('cosine');"
+    assert "stemtheory.bounds.verdicts" in loaded(f"{code} assert {asked}.bounds();")
+
+
 def test_the_count_notices_what_is_loaded() -> None:
     found = loaded("from stemtheory import verify; import scipy.special;")
     assert "scipy" in found
