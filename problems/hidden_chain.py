@@ -20,16 +20,7 @@ follows) and ``leak``, the share of the hidden part that shows at every sample: 
 
 from __future__ import annotations
 
-import numpy as np
-
 from stemtheory.oracles import ChainEntry
-from stemtheory.runtime import Floats
-
-
-def everyone(K: int, links: int) -> Floats:
-    """Return who holds which link: all workers hold all."""
-    return np.ones((K, links))
-
 
 ENTRY = ChainEntry(
     name="hidden_chain",
@@ -38,7 +29,6 @@ ENTRY = ChainEntry(
         r"g_i(x; z) = \nabla_i f(x) + \left(\frac{z}{p} - 1\right) \Theta_i(x) \nabla_i f(x),"
         r" \quad z \sim \mathrm{Bernoulli}(p)"
     ),
-    share=everyone,
     hides=True,
     visible=(
         "Noise that hides instead of shaking: N samples find at most as many links as there were "

@@ -19,16 +19,7 @@ given) and ``gap``.
 
 from __future__ import annotations
 
-import numpy as np
-
 from stemtheory.oracles import ChainEntry
-from stemtheory.runtime import Floats
-
-
-def everyone(K: int, links: int) -> Floats:
-    """Return who holds which link: all workers hold all."""
-    return np.ones((K, links))
-
 
 ENTRY = ChainEntry(
     name="zero_chain",
@@ -37,7 +28,6 @@ ENTRY = ChainEntry(
         r"f(x) = h F(x/\lambda), \quad F(z) = -\Psi(1)\Phi(z_1)"
         r" + \sum_{i \geq 2} (\Psi(-z_{i-1})\Phi(-z_i) - \Psi(z_{i-1})\Phi(z_i))"
     ),
-    share=everyone,
     visible=(
         "A lower bound that runs: from x_1 = 0 no step finds more than one coordinate, so no "
         "method needs fewer gradients than there are links."

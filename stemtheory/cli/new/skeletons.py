@@ -27,6 +27,15 @@ class Skeleton(NamedTuple):
     first: str
 
 
+def _module(kind: str, first: str, ending: str = "py") -> Skeleton:
+    """Return the skeleton of one file and its test."""
+    files = {
+        f"@NAME@.{ending}": f"{kind}.{ending}.txt",
+        "test_@NAME@.py": f"{kind}_test.py.txt",
+    }
+    return Skeleton(files, first)
+
+
 SKELETONS = {
     "pack": Skeleton(
         {
@@ -39,26 +48,11 @@ SKELETONS = {
         },
         "stemtheory verify --pack @NAME@ --quick --mutants",
     ),
-    "problem": Skeleton(
-        {"@NAME@.py": "problem.py.txt", "test_@NAME@.py": "problem_test.py.txt"},
-        "stemtheory check @NAME@:ENTRY",
-    ),
-    "algorithm": Skeleton(
-        {"@NAME@.py": "algorithm.py.txt", "test_@NAME@.py": "algorithm_test.py.txt"},
-        "stemtheory check @NAME@:ENTRY",
-    ),
-    "claim": Skeleton(
-        {"@NAME@.py": "claim.py.txt", "test_@NAME@.py": "claim_test.py.txt"},
-        "stemtheory verify @NAME@:CLAIMS --quick --mutants",
-    ),
-    "figure": Skeleton(
-        {"@NAME@.py": "figure.py.txt", "test_@NAME@.py": "figure_test.py.txt"},
-        "stemtheory figure @NAME@:ENTRY --quick",
-    ),
-    "sweep": Skeleton(
-        {"@NAME@.toml": "sweep.toml.txt", "test_@NAME@.py": "sweep_test.py.txt"},
-        "stemtheory sweep @NAME@.toml --dry-run",
-    ),
+    "problem": _module("problem", "stemtheory check @NAME@:ENTRY"),
+    "algorithm": _module("algorithm", "stemtheory check @NAME@:ENTRY"),
+    "claim": _module("claim", "stemtheory verify @NAME@:CLAIMS --quick --mutants"),
+    "figure": _module("figure", "stemtheory figure @NAME@:ENTRY --quick"),
+    "sweep": _module("sweep", "stemtheory sweep @NAME@.toml --dry-run", ending="toml"),
 }
 
 

@@ -39,6 +39,11 @@ FORWARD, BACKWARD = PSI_TOP * ROOT_E, PSI_SLOPE * PHI_TOP  # what a link adds al
 SHOWS = 0.1  # p where nothing is said
 
 
+def everyone(K: int, links: int) -> Floats:
+    """Return who holds which link: all workers hold all."""
+    return np.ones((K, links))
+
+
 @dataclass(frozen=True)
 class ChainEntry(ProblemEntry):
     """A chain whose links are shared out by ``share``, shape (K, links) of (K, links): 1 or 0.
@@ -50,7 +55,7 @@ class ChainEntry(ProblemEntry):
     summary: str
     formula: str
     visible: str
-    share: Callable[[int, int], Floats]
+    share: Callable[[int, int], Floats] = everyone
     hides: bool = False
 
     @property
