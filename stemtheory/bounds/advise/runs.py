@@ -188,32 +188,35 @@ def measured_ways(
     """
     kept: dict[Way, MeasuredCost] = {}
     rooms, done = _rooms(experiment, ways), 0.0
-    total = sum(experiment.seconds(way) for way, room in rooms.items() if room.fits) or 1.0
+    total = sum(room.takes for room in rooms.values() if room.fits) or 1.0
     for way, room in rooms.items():
         if not room.fits:
             kept[way] = experiment.measure(way, room.left)
             continue
         progress(f"running {way.algorithm} with b = {way.b}, I = {way.I} up to T = {way.T}")
-        takes = experiment.seconds(way)
-        with part(done / total, (done + takes) / total):
+        with part(done / total, (done + room.takes) / total):
             kept[way] = experiment.measure(way, room.left)
-        done += takes
+        done += room.takes
     return [kept[way] for way in ways]
 
 
 class _Room(NamedTuple):
-    """The seconds that are left for a way, and whether its runs fit."""
+    """The seconds that the runs of a way take, and those that are left for them."""
 
+    takes: float
     left: float
-    fits: bool
+
+    @property
+    def fits(self) -> bool:
+        """Whether the runs are made."""
+        return self.takes <= self.left
 
 
 def _rooms(experiment: Experiment, ways: Sequence[Way]) -> dict[Way, _Room]:
     rooms, left = {}, MOST_SECONDS
     for way in dict.fromkeys(ways):
-        takes = experiment.seconds(way)
-        rooms[way] = _Room(left, takes <= left)
-        left -= takes if takes <= left else 0.0
+        rooms[way] = room = _Room(experiment.seconds(way), left)
+        left -= room.takes if room.fits else 0.0
     return rooms
 
 

@@ -28,12 +28,7 @@ from stemtheory.runtime import UsageError, real, whole
 BOUNDS = {
     "stem": (
         *("stem-log-free", "stem-repaired", "stem-intermediate"),  # the last also at I = 1
-        *(
-            "stem-rstar-b",
-            "stem-rstar-c",
-            "stem-rstar-d",
-            "stem-rstar-e",
-        ),  # (a) never costs less than (b)
+        *(f"stem-rstar-{part}" for part in "bcde"),  # (a) never costs less than (b)
     ),
     "minibatch-sgd": ("minibatch-sgd",),  # before FedAvg: simpler where they coincide
     "fedavg": ("fedavg-theorem",),
