@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from stemtheory.bounds import Setting, evaluate
-from stemtheory.certificates import constants, shipped
+from stemtheory.certificates import shipped, weighed
 from stemtheory.moments import moments
 from stemtheory.oracles import Problem, load_problem
 
@@ -67,8 +67,7 @@ def bound(name: str, own_I: int, b: int, world: World) -> float:
     S = (own_I * b * K) ** 2
     if name == "certificate":
         weights = (GAP, world.sigma**2, world.zeta**2)
-        of = constants(certificates()[own_I, b]).values()
-        return sum(w * float(c) for w, c in zip(weights, of, strict=True)) / S
+        return weighed(certificates()[own_I, b], weights) / S
     at = Setting(S * own_I, K, b, own_I, L=1.0, sigma=world.sigma, zeta=world.zeta, gap=GAP)
     return evaluate(BOUNDS[name], at).value
 

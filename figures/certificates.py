@@ -8,7 +8,6 @@ Paper: Thm: PR_Convergence_Main_App, eq. (eq: Step-Size).
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.certificates import Statement, beside, constants, find, shipped, stated
+from stemtheory.certificates import Statement, beside, constants, find, shipped, solvable, stated
 from stemtheory.moments import moments
 from stemtheory.oracles import load_problem
 from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
@@ -49,7 +48,7 @@ BY_HAND = {"printed theorem": "printed theorem", "Theorem R (a)": "Theorem R"}
 
 def lacks(mode: str) -> str | None:
     """Return what must be installed: certificates that do not ship are searched by a solver."""
-    if all(importlib.util.find_spec(name) for name in ("cvxpy", "clarabel")):
+    if solvable():
         return None
     return (
         "certificates needs cvxpy and clarabel for those that do not ship: pip install"

@@ -8,7 +8,6 @@ Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum).
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from stemtheory.certificates import Weights
+from stemtheory.certificates import Weights, solvable
 from stemtheory.report import Figure, FigureTable, Progress, Quantity, palette
 from stemtheory.tightening import waterfall
 
@@ -33,7 +32,7 @@ COLUMNS = (
 
 def lacks(mode: str) -> str | None:
     """Return what must be installed: the last proof on the way is searched by a solver."""
-    if all(importlib.util.find_spec(name) for name in ("cvxpy", "clarabel")):
+    if solvable():
         return None
     return "waterfall needs cvxpy and clarabel: pip install 'stemtheory[certify]'."
 

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
         constants,
         is_certified,
         rows_of_shipped,
+        weighed,
     )
-    from stemtheory.certificates.solve import Weights
+    from stemtheory.certificates.solve import Weights, solvable
     from stemtheory.certificates.statement import Statement, stated
 
 __getattr__, __dir__ = face(__name__)

@@ -7,7 +7,7 @@ PR_Convergence_Main_App and Thm: Flexible_FedAvg.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -55,6 +55,11 @@ def constants(statement: Mapping[str, Any]) -> dict[str, Fraction]:
         return {"c_D": c_D, "c_S": c_D * s["C_sigma"], "c_Z": c_D * s["C_zeta"]}
     c_S = c_D * (s["lambda"] / work + work * work * s["C_sigma"])
     return {"c_D": c_D, "c_S": c_S, "c_Z": c_D * work * work * s["C_zeta"]}
+
+
+def weighed(statement: Mapping[str, Any], weights: Iterable[float]) -> float:
+    """Return c_D w_D + c_S w_S + c_Z w_Z."""
+    return sum(w * float(c) for w, c in zip(weights, constants(statement).values(), strict=True))
 
 
 def rows_of_shipped(longest: int = LONGEST_ROUND) -> list[dict[str, Any]]:

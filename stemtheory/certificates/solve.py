@@ -7,6 +7,7 @@ best lambda and mu. Needs the extra ``certify`` (cvxpy with Clarabel), imported 
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import warnings
 from typing import Any, NamedTuple
@@ -175,6 +176,11 @@ def _maximise(
         slack[block] = np.zeros((n, n))
         slack[block][np.ix_(rest, rest)] = (limit.dual_value + limit.dual_value.T) / 2
     return np.asarray(limits[0].dual_value), slack
+
+
+def solvable() -> bool:
+    """Whether what finds certificates is installed; nothing of it is imported."""
+    return all(importlib.util.find_spec(name) for name in ("cvxpy", "clarabel"))
 
 
 def _solver() -> Any:

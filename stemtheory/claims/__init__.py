@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from stemtheory.claims.probing import save as save_probe
     from stemtheory.claims.repaired.coefficients import PARTS
     from stemtheory.claims.repaired.elementary import ELEMENTARY_LONGEST, printed_longest
-    from stemtheory.claims.rstar.coefficients import CURVE, CURVE_ONE, RSTAR_PARTS
+    from stemtheory.claims.rstar.coefficients import CURVE, CURVE_ONE, IDENTITY_PARTS, RSTAR_PARTS
     from stemtheory.claims.rstar.constants import kappas
     from stemtheory.claims.rules import versions_of
     from stemtheory.claims.sides import PlotPoint

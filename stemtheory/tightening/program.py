@@ -21,21 +21,24 @@ from scipy.optimize import minimize
 from stemtheory.bounds import RSTAR
 from stemtheory.certificates import Weights
 from stemtheory.claims.language import Expr, Line, Scene, Symbol, Times, valued
-from stemtheory.claims.language.letters import A_s, A_z, Lam, c_0, h_0, tau
+from stemtheory.claims.language.letters import c_0, h_0, tau
 from stemtheory.claims.rstar.coefficients import (
     BATCHED,
     CANCELS,
     CONTRACTS,
     EVERY,
+    FROM_GAP,
+    FROM_SIGMA,
+    FROM_ZETA,
     IDENTITY,
     ONE_STEP,
     RSTAR_PARTS,
     WITH_BATCH,
+    from_sigma_alone,
     step_seven,
 )
 from stemtheory.runtime import Floats
 
-READINGS = ("literal", "average-first")  # what is proved of literal holds for average-first
 CHOSEN = ("h_0", "c_0", "p_0", "p_A", "p_C", "p_D", "tau", "Lam", "Lam_1", "A_s", "A_z")
 LAM_ONE = Symbol("Lam_1")  # Lam of one local step
 ONE = {"Lam_1": RSTAR["b"].lam_one}
@@ -45,11 +48,9 @@ SEARCH: Any = {"maxiter": 100, "ftol": 1e-10}
 FARTHEST = 20.0  # logarithms of constants stay within: no overflow on the way
 MET = 1e-8  # by how much a float may miss a line and still count as a proposal
 
-C_D: Expr = 2 / h_0
-C_S: Expr = 2 / (Lam * h_0**2) + 2 * c_0**2 * h_0**2 * A_s
-C_Z: Expr = 2 * c_0**2 * h_0**2 * A_z
+COEFFICIENTS = (FROM_GAP, FROM_SIGMA, FROM_ZETA)  # c_D, c_S and c_Z
 ONE_LOCAL_STEP: Line = valued(ONE_STEP, {"Lam": LAM_ONE}) & (
-    2 / (LAM_ONE * h_0**2) + 2 * c_0**2 * h_0**2 / LAM_ONE <= C_S
+    from_sigma_alone(LAM_ONE) <= FROM_SIGMA
 )
 MOMENTUM: Line = (c_0 * h_0**2 <= 1) & (tau <= 1)  # a <= 1; and (1 + tau)/m <= 1 for m >= 2
 LINES = (
@@ -103,7 +104,7 @@ def evaluated(
     fixed = {name: float(value) for name, value in within.fixed.items()}
     sizes = {"M": float(within.ratio), "kappa": float(within.reading == "literal")}
     scene = _Numbers({**constants, **fixed, **sizes})
-    C = sum(w * scene.of(c) for w, c in zip(weights, (C_D, C_S, C_Z), strict=True))
+    C = sum(w * scene.of(c) for w, c in zip(weights, COEFFICIENTS, strict=True))
     lines = WITH_ONE if within.least_I == 1 else LINES
     slack = [scene.of(step.right) / scene.of(step.left) - 1 for step in lines.steps]
     return np.asarray(C), np.array([np.broadcast_to(s, np.shape(C)) for s in slack])

@@ -9,16 +9,15 @@ Paper: Thm: PR_Convergence_Main_App, eq. (Eq: Grad_Norm_Sum).
 
 from __future__ import annotations
 
-import importlib.util
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stemtheory.bounds import Setting
-from stemtheory.certificates import Weights, constants, find, stated
+from stemtheory.certificates import Weights, find, solvable, stated, weighed
 from stemtheory.claims.rstar.coefficients import RSTAR_PARTS
 from stemtheory.moments import moments
 from stemtheory.oracles import load_problem
@@ -75,12 +74,12 @@ def waterfall(
     beside = []
     if RSTAR_STEPS["a"].M >= I:  # beyond, part (a) asks for a sync batch
         beside.append(Fall("Theorem R with its constants set free", "R* (a)", _by_hand(weights)))
-    if I <= LONGEST and all(importlib.util.find_spec(n) for n in ("cvxpy", "clarabel")):
+    if I <= LONGEST and solvable():
         printed = stated("stem", reading, I=I, K=K, b=b)
         found = best_steps(printed, weights, told).certified.certificate["statement"]
-        rows.append(Fall("multipliers of a round", "certificate", _certified(found, weights)))
+        rows.append(Fall("multipliers of a round", "certificate", weighed(found, weights)))
         held_at = find(printed, weights).certificate["statement"]
-        beside.append(Fall("printed steps", "certificate", _certified(held_at, weights)))
+        beside.append(Fall("printed steps", "certificate", weighed(held_at, weights)))
         steps = Steps(Fraction(found["eta"]), Fraction(found["a"]))
     told("the worst run")
     last = worst_run(steps, reading, weights, K=K, I=I, b=b)
@@ -112,10 +111,6 @@ def _refuse_the_long(K: int, I: int, b: int) -> None:
 
 def _steps(h: Fraction, c_0: Fraction, K: int, I: int, b: int) -> Steps:
     return Steps(h / I, c_0 * h**2 / (b * K * I * I))
-
-
-def _certified(statement: Mapping[str, Any], weights: Weights) -> float:
-    return sum(w * float(c) for w, c in zip(weights, constants(statement).values(), strict=True))
 
 
 def _by_hand(weights: Weights) -> float:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from stemtheory.bounds import RSTAR
 from stemtheory.certificates.lemmas.statement import Choice, Fact
-from stemtheory.claims import CURVE, CURVE_ONE, RSTAR_PARTS, kappas
+from stemtheory.claims import CURVE, CURVE_ONE, IDENTITY_PARTS, RSTAR_PARTS, kappas
 from stemtheory.claims.language import Line, expr
 from stemtheory.claims.language.letters import I, K, M, S, b, m, sqrt
 from stemtheory.schedules import RSTAR_STEPS
-
-IDENTITY_PARTS = "bcde"
 
 
 def parts(names: str, within: dict[str, Line]) -> dict[str, Choice]:

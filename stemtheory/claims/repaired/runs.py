@@ -46,9 +46,13 @@ TURNED: dict[str, Any] = {"h": 0.3, "L": 1.0, "zeta": 2.0, "het_phase": 0.8}
 CORRELATED = noiseless(4, 4, 4, 1000, x1=0.0, replicates=2, **TURNED)
 
 
+# Rounds and replicates of simulated runs, so many that bounds say something.
+LENGTHS = {"quick": (400, 32), "default": (1000, 32), "full": (4000, 64)}
+
+
 def run_cases(level: str) -> tuple[Case, ...]:
     """Return runs long enough for the bounds to say something, and the three sharp ones."""
-    rounds, R = {"quick": (400, 32), "default": (1000, 32), "full": (4000, 64)}[level]
+    rounds, R = LENGTHS[level]
     quiet, plain = dials(sigma=0.05, zeta=0.2), dials(sigma=0.2, zeta=1.0)
     return (
         Case("cosine", 2, 2, 1, 2, rounds, quiet, replicates=R),

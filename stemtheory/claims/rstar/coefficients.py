@@ -60,6 +60,8 @@ RSTAR_PARTS: Mapping[str, Mapping[str, Fraction]] = {
     "e": _part("e", "0.035", "0.0743", "0.1985 0.443 0.1092"),
 }
 
+IDENTITY_PARTS = "bcde"  # those whose step 1 is the identity; that of part (a) is Young's
+
 # What the corollary states: C = C_L L gap + C_s sigma^2 + C_z zeta^2.
 CURVE: Mapping[str, Mapping[str, Fraction]] = {
     name: dict(zip(("C_L", "C_s", "C_z"), map(Fraction, stated.split()), strict=True))
@@ -126,6 +128,17 @@ CANCELS = (2 - c_0 * h_0**2 / 4) * c_0 >= Lam * (1 + p_0) / 2
 CONTRACTS = p_A + p_C + p_D <= 1 - carried_on(EVERY)
 # Section 5: one local step, no drift, no jump, and p = 0.
 ONE_STEP = ((2 - c_0 * h_0**2) * c_0 >= Lam / 2) & (h_0 / 2 + 1 / Lam <= Q("1/2"))
+
+
+# (2) on the curve is C/S: what C takes L gap, sigma^2 and zeta^2 by.
+FROM_GAP = 2 / h_0
+FROM_SIGMA = 2 / (Lam * h_0**2) + 2 * c_0**2 * h_0**2 * A_s
+FROM_ZETA = 2 * c_0**2 * h_0**2 * A_z
+
+
+def from_sigma_alone(Lam: Expr) -> Expr:
+    """Return what C takes sigma^2 by at I = 1, where A_sigma is 1/Lam."""
+    return 2 / (Lam * h_0**2) + 2 * c_0**2 * h_0**2 / Lam
 
 
 def drift_cost(young: FirstStep) -> Expr:

@@ -22,8 +22,6 @@ from stemtheory.claims.evidence.size_scenes import SizeScene
 from stemtheory.claims.language import Q
 from stemtheory.claims.language.letters import (
     C_L,
-    A_s,
-    A_z,
     C_s,
     C_z,
     I,
@@ -46,19 +44,22 @@ from stemtheory.claims.rstar.coefficients import (
     CURVE,
     CURVE_ONE,
     EVERY,
+    FROM_GAP,
+    FROM_SIGMA,
+    FROM_ZETA,
     IDENTITY,
+    IDENTITY_PARTS,
     INEQUALITY,
     ONE,
     ONE_STEP,
     RSTAR_PARTS,
     WITH_BATCH,
     Extremes,
+    from_sigma_alone,
     step_seven,
 )
 from stemtheory.claims.stating import exact, sized
 from stemtheory.schedules import RSTAR_STEPS
-
-IDENTITY_PARTS = "bcde"
 
 # --- what must hold -------------------------------------------------------------------------------
 
@@ -74,17 +75,11 @@ PAID = (
 )
 # The corollary: beta = 1, since a I <= 1, and (I b K)^2 >= S.
 CORNER = (
-    (c_0 * h_0**2 / (b * K * I) <= 1)
-    & (2 / h_0 <= C_L)
-    & (2 / (Lam * h_0**2) + 2 * c_0**2 * h_0**2 * A_s <= C_s)
-    & (2 * c_0**2 * h_0**2 * A_z <= C_z)
+    (c_0 * h_0**2 / (b * K * I) <= 1) & (FROM_GAP <= C_L) & (FROM_SIGMA <= C_s) & (FROM_ZETA <= C_z)
 )
 # I = 1: there is no drift, and what is left of A_sigma is 1/Lam.
 CORNER_ONE = (
-    ONE_STEP
-    & (c_0 * h_0**2 / (b * K) <= 1)
-    & (2 / h_0 <= C_L)
-    & (2 / (Lam * h_0**2) + 2 * c_0**2 * h_0**2 / Lam <= C_s)
+    ONE_STEP & (c_0 * h_0**2 / (b * K) <= 1) & (FROM_GAP <= C_L) & (from_sigma_alone(Lam) <= C_s)
 )
 # (3), with b = ceil(sqrt(S)/(I K)) and I <= sqrt(S)/K.
 SAMPLES = (b * I + 2 * b * (I - 1 + m) * S <= b * I * (1 + 2 * (1 + 1 / M) * S)) & (

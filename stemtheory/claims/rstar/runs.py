@@ -25,8 +25,6 @@ from stemtheory.claims.repaired.steps import (
 from stemtheory.claims.rstar.scenes import part_of
 from stemtheory.schedules import RSTAR_STEPS, RStar
 
-IDENTITY_PARTS = "bcde"  # those whose step 1 is the identity; that of part (a) is Young's
-
 
 def stepped(case: Case, part: str, sync_batch: int | None = None) -> Case:
     """Return a case with a part's steps and, unless given, its sync batch m = ceil(I/M)."""

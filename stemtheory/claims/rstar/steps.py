@@ -65,9 +65,14 @@ from stemtheory.claims.language.letters import (
 )
 from stemtheory.claims.repaired.coefficients import DRIFT
 from stemtheory.claims.repaired.steps import potential
-from stemtheory.claims.rstar.coefficients import EVERY, RSTAR_PARTS, SUMMANDS, growth
-from stemtheory.claims.rstar.runs import (
+from stemtheory.claims.rstar.coefficients import (
+    EVERY,
     IDENTITY_PARTS,
+    RSTAR_PARTS,
+    SUMMANDS,
+    growth,
+)
+from stemtheory.claims.rstar.runs import (
     averaged_cases,
     drift_cases,
     of_parts,

@@ -44,6 +44,7 @@ from stemtheory.claims.language.letters import (
     zeta,
 )
 from stemtheory.claims.repaired.coefficients import SUM, THEOREM
+from stemtheory.claims.repaired.runs import FIRST_SAMPLE, LENGTHS
 from stemtheory.claims.rstar.coefficients import CURVE
 from stemtheory.claims.rstar.exact_runs import LONG, SMALL, angle, exact_or_measured
 from stemtheory.claims.rstar.runs import stepped
@@ -104,9 +105,6 @@ def on_the_curve(part: str) -> Line:
 
 # --- what it is put to ----------------------------------------------------------------------------
 
-# One quadratic at its minimum and one first sample: noise attains the first batch's term up to
-# Lam/(4 c_0), 0.867 in (b).
-FIRST_SAMPLE = resting(1, 1000, 2, 80_000, B=1.0)
 # On the curve, B = bI and S = (IbK)^2, by noise alone.
 NOISE_ALONE = resting(1, 4, 8, 1024)
 # Equal quadratics pushed apart, noise that is nearly all slope, a start at the minimum, on the
@@ -118,7 +116,7 @@ WORKERS, LOCAL_STEPS = (1, 2, 4, 16), (2, 3, 8, 9, 17, 33, 64, 101, 256, 1000)
 
 def whole_runs(part: str, level: str) -> tuple[Case, ...]:
     """Return runs long enough for the bound to say something, and the sharp ones."""
-    rounds, R = {"quick": (400, 32), "default": (1000, 32), "full": (4000, 64)}[level]
+    rounds, R = LENGTHS[level]
     quiet, plain = dials(sigma=0.05, zeta=0.2), dials(sigma=0.2, zeta=1.0)
     long = RSTAR_STEPS[part].M + 1
     cases = (
@@ -126,7 +124,7 @@ def whole_runs(part: str, level: str) -> tuple[Case, ...]:
         Case("geman_mcclure", 4, 2, 2, 4, rounds, plain, replicates=R),
         Case("quadratic", 3, 2, 2.5, 8, rounds // 2, plain, replicates=R),
         Case("quadratic", 2, 1, 1, long, rounds // 4, plain, replicates=R),
-        FIRST_SAMPLE,
+        FIRST_SAMPLE,  # attains the first batch's term up to Lam/(4 c_0), 0.867 in (b)
         NOISE_ALONE,
         replace(APART, I=RSTAR_STEPS[part].M, rounds=(2 * RSTAR_STEPS[part].M) ** 2),
         APART,
@@ -136,7 +134,7 @@ def whole_runs(part: str, level: str) -> tuple[Case, ...]:
 
 def single_steps(part: str, level: str) -> tuple[Case, ...]:
     """Return runs with one local step: simulated ones, and those at the minimum."""
-    rounds, R = {"quick": (400, 32), "default": (1000, 32), "full": (4000, 64)}[level]
+    rounds, R = LENGTHS[level]
     cases = (
         Case("cosine", 2, 2, 4, 1, rounds, dials(sigma=0.05, zeta=0.2), replicates=R),
         quadratic(1, 1, 1, rounds, dim=2, replicates=R, sigma=0.2, zeta=0.0),
@@ -167,6 +165,11 @@ def hunted(point: Any, reading: str, part: str) -> Case:
     return stepped(quadratic(workers, samples, local, S, B=B, x1=x1, reading=reading, **own), part)
 
 
+def stays_small(case: Case) -> Premise:
+    """Return the premise under which exact moments are those of phase noise."""
+    return Premise("noise is linear where the run is", angle(case) <= SMALL)
+
+
 def steps_of(case: Case, part: str) -> tuple[Premise, ...]:
     """Return the premise that a run takes the steps of a part."""
     return (Premise(f"the steps of part {part}", part_of(case) == part),)
@@ -186,7 +189,7 @@ def premises(part: str) -> Callable[[Any], tuple[Premise, ...]]:
             *steps_of(case, part),
             Premise("a reading of the part", case.reading in steps.readings),
             Premise("I >= 2", s.I >= 2),
-            Premise("noise is linear where the run is", angle(case) <= SMALL),
+            stays_small(case),
             Premise(f"I/m <= {steps.M}" if part == "a" else f"m = ceil(I/{steps.M})", fits),
         )
 
@@ -241,7 +244,7 @@ def without_batch(name: str) -> Claim:
         readings=RIGHT_READINGS,
         expected={(reading, "all"): Verdict.VIOLATED for reading in RIGHT_READINGS},
         counterexamples=tuple(replace(stepped(APART, part, 1), reading=r) for r in RIGHT_READINGS),
-        premises=lambda case: (Premise("noise is linear where the run is", angle(case) <= SMALL),),
+        premises=lambda case: (stays_small(case),),
         reason="The jump's variance L^2 X/(bK) is real and grows like I/m. Exact moments of the"
         " linearised phase noise; benchmarks/sync_batch.py simulates a shorter run of it.",
         repair="The sync batch m = ceil(I/M) of Theorem R*.",

@@ -41,7 +41,7 @@ WeightsGiven = Annotated[str | None, o.option(None, "--weights NUMS", _WEIGHTS, 
 _MODE = "proof: for all I, b and K. certificate: for one I, K and b, steps included"
 Mode = Annotated[str, o.option(None, "--mode NAME", _MODE, True, one_of(*MODES))]
 _AT = "mode proof only compares there"
-LocalSteps = Annotated[str | None, o.option(None, "--I --local-steps INT", f"{_AT}", "4")]
+LocalSteps = Annotated[str | None, o.option(None, "--I --local-steps INT", _AT, "4")]
 Batch = Annotated[str | None, o.option(None, "--b --batch INT", f"samples; {_AT}", "1")]
 WhichSteps = Annotated[str | None, o.option(None, "--I --local-steps INT", "of a round", "4")]
 WhichBatch = Annotated[str | None, o.option(None, "--b --batch INT", "samples per draw", "1")]
@@ -158,7 +158,7 @@ def _proof(
 def _certificate(
     reading: str | None, sizes: dict[str, int], wanted: Weights
 ) -> tuple[dict[str, Any], bytes]:
-    from stemtheory.certificates import stated
+    from stemtheory.certificates import stated, weighed
     from stemtheory.tightening import best_steps
 
     name = reading_of(reading or CERTIFIED[0])
@@ -166,8 +166,8 @@ def _certificate(
     with waiting() as told:
         found = best_steps(s, wanted, told)
     data = found.certified.data
-    document = told_of(data, json_text.loads(data)["statement"])
-    C = sum(w * c["value"] for w, c in zip(wanted, document["constants"].values(), strict=True))
+    statement = json_text.loads(data)["statement"]
+    document, C = told_of(data, statement), weighed(statement, wanted)
     steps = {"h": found.h, "alpha": found.alpha, "evaluations": found.evaluations}
     return {"mode": "certificate", **document, **steps, "weights": list(wanted), "C": C}, data
 
