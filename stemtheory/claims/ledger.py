@@ -130,14 +130,12 @@ def select(patterns: Sequence[str], packs: Packs = ()) -> list[Claim]:
         If a pattern matches nothing.
     """
     patterns = [_text("claim", name) for name in several("patterns", patterns)]
-    known = claims(packs)
+    known, named = claims(packs), aliases(packs)
     if not patterns:
         return list(known.values())
     users = [p for p in patterns if ":" in p and not meant(p, known.values())]
     own = {c.id: c for pattern in users for c in _users(pattern)}
-    chosen_ids = {
-        c.id for p in patterns if p not in users for c in _matching(known, p, aliases(packs))
-    }
+    chosen_ids = {c.id for p in patterns if p not in users for c in _matching(known, p, named)}
     return [*(c for c in known.values() if c.id in chosen_ids), *own.values()]
 
 
