@@ -19,22 +19,24 @@ from stemtheory.runtime.errors import UsageError
 def by_name(thing: object, *functions: Callable[..., Any] | None) -> tuple[Any, ...]:
     """Return what ``__reduce__`` of an entry returns: the module that defines it, and its name.
 
-    It is looked for in the modules that define its ``functions``, also within their tuples.
+    It is looked for in the modules that define its ``functions``, then in all that are loaded (an
+    entry may be made of a room's functions alone), also within their tuples.
 
     Raises
     ------
     UsageError
         If it has no name there.
     """
-    for module in dict.fromkeys(f.__module__ for f in functions if hasattr(f, "__module__")):
-        for name, value in vars(sys.modules[module]).items() if module in sys.modules else ():
+    near = (f.__module__ for f in functions if hasattr(f, "__module__"))
+    for module in dict.fromkeys([*near, *sys.modules]):
+        for name, value in [*getattr(sys.modules.get(module), "__dict__", {}).items()]:
             if value is thing:
                 return found, (module, name)
             if isinstance(value, tuple) and any(item is thing for item in value):
                 return found, (module, name, [item is thing for item in value].index(True))
     raise UsageError(
         f"this {type(thing).__name__} cannot be pickled, because no module has it under a name:"
-        " write NAME = ... at the top of the module that defines its functions."
+        " write NAME = ... at the top of a module."
     )
 
 

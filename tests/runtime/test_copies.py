@@ -17,7 +17,7 @@ import pytest
 from stemtheory import UsageError, load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.fedavg import FedAvg
-from stemtheory.oracles import names
+from stemtheory.oracles import ChainEntry, names
 from stemtheory.oracles.catalogue import problem_entry
 from stemtheory.oracles.noise import NOISES
 from stemtheory.problems import quadratic
@@ -43,6 +43,7 @@ PROBLEMS |= {
     "tests.helpers.example_loss:ENTRY": {"dim": 3},
     "tests.experiment.faulty:ENTRY": {"dim": 3},
 }
+OWN_CHAIN = ChainEntry(name="own", summary="a chain", formula="f", visible="links")
 
 
 def bits(trace: Trace) -> tuple[bytes, ...]:
@@ -100,6 +101,16 @@ def test_an_entry_is_its_own_copy(how: str) -> None:
     entries += [problem_entry(name) for name in names("problems", data=True)]
     if how != "copy":
         assert all(COPIES[how](entry) is entry for entry in [*entries, *NOISES.values()])
+
+
+def test_an_entry_without_functions_of_its_module_is_found_by_its_name() -> None:
+    entry = OWN_CHAIN
+    assert entry.share.__module__ != __name__
+    function, arguments = entry.__reduce__()
+    assert function(*arguments) is entry
+    assert arguments == (__name__, "OWN_CHAIN")
+    with pytest.raises(UsageError, match=r"no module has it under a name: write NAME = \.\.\. at"):
+        pickle.dumps(replace(entry))
 
 
 def test_a_pickle_is_read_by_another_process(tmp_path: Path) -> None:
