@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from stemtheory.claims import ByReading, Case, Claim, Packs, asked
 from stemtheory.cli.console import line, table
 from stemtheory.cli.display import Document
-from stemtheory.cli.proving.certify import round_of, show_checks, show_refused
+from stemtheory.cli.proving.told import round_of, show_checks, show_refused
 from stemtheory.report import READINGS, LedgerLine, excess, lines, matrix, plain
 from stemtheory.runtime import rounded
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json as json_text
-import re
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,20 +14,16 @@ from stemtheory.cli import options as o
 from stemtheory.cli.completion import beginning, one_of
 from stemtheory.cli.display import Document
 from stemtheory.cli.examples import example
+from stemtheory.cli.proving.given import (
+    ALGORITHMS,
+    CERTIFIED,
+    fraction,
+    statement_of,
+    weights_of,
+)
+from stemtheory.cli.proving.told import show, show_check, show_checks, told_of
 from stemtheory.cli.waiting import waiting
-from stemtheory.oracles import USUAL
-from stemtheory.runtime import UsageError, Verdict, choice, real, whole, write_whole
-
-if TYPE_CHECKING:
-    from stemtheory.certificates import Statement, Weights
-
-ALGORITHMS = ("stem", "fedavg")
-CERTIFIED = ("literal", "average-first")
-# Why the other readings have none, and a legal instance at which the theorem fails for them.
-REFUSED = {
-    "overwrite": "M7-overwrite",
-    "average-both": "M7-average-both",
-}
+from stemtheory.runtime import whole, write_whole
 
 
 def certifiable(incomplete: str) -> list[str]:
@@ -140,107 +135,6 @@ def certified(name: str, json: bool) -> int:
     return int(not all(mutant["left"] for mutant in document["mutants"]))
 
 
-def statement_of(
-    name: str | None,
-    reading: str | None,
-    given: dict[str, str | None],
-    schedule: str | None,
-    h: str | None,
-    alpha: str | None,
-) -> Statement:
-    """Return the statement that the options ask for.
-
-    Raises
-    ------
-    UsageError
-        For an option that the algorithm has not, and for a reading without certificates.
-    """
-    from stemtheory.certificates import stated
-
-    algorithm = choice("algorithm", name or "stem", ALGORITHMS)
-    if schedule is not None:
-        choice("schedule", schedule, ["theorem"])
-        if h is not None or alpha is not None:
-            raise UsageError(
-                "--schedule was given beside --h or --alpha, but it sets both: leave one out."
-            )
-    if algorithm == "fedavg":
-        stray = [f"--{n}" for n, v in (("reading", reading), ("alpha", alpha)) if v is not None]
-        stray += ["--m"] * (given["m"] is not None)
-        if stray:
-            raise UsageError(
-                f"{stray[0]} was given, but fedavg has neither momentum nor a jump: leave it out."
-            )
-    usual = {"K": USUAL.K, "I": 4, "b": 1, "m": 1}
-    sizes = {n: whole(n, usual[n] if given[n] is None else given[n]) for n in usual}
-    return stated(
-        algorithm,
-        reading_of(reading or CERTIFIED[0]),
-        **sizes,
-        h=None if h is None else fraction("h", h),
-        alpha=None if alpha is None else fraction("alpha", alpha),
-    )
-
-
-def reading_of(name: str) -> str:
-    """Return a reading that has certificates.
-
-    Raises
-    ------
-    UsageError
-        For one that has none, with the reason, and for an unknown one.
-    """
-    if name in REFUSED:
-        raise UsageError(
-            f"reading {name} has no round certificate: there the mean of the directions is no"
-            " estimate of the mean gradient without a bias, which no assumption bounds by a"
-            f" variance, and verify --replay {REFUSED[name]} is a legal instance beyond the"
-            " theorem: choose literal or average-first."
-        )
-    return choice("reading", name, [*CERTIFIED, *REFUSED])
-
-
-def fraction(name: str, text: str) -> Fraction:
-    """Return the exact number that a decimal or a quotient writes.
-
-    Raises
-    ------
-    UsageError
-        For anything else, and for a number out of the range in which steps make sense.
-    """
-    found = None
-    if re.fullmatch(r"[0-9]{1,40}/[0-9]{0,39}[1-9][0-9]{0,39}", text):
-        found = Fraction(text)
-    elif re.fullmatch(r"[0-9]{0,40}\.?[0-9]{0,40}(e-?[0-9]{1,2})?", text):
-        real(name, text, positive=True)
-        found = Fraction(text)
-    if found is None or not Fraction(1, 10**6) <= found <= 10**3:
-        raise UsageError(
-            f"{name} is {text!r:.60}, but it must be a number from 1e-6 to 1000: write 0.25 or 1/4."
-        )
-    return found
-
-
-def weights_of(text: str | None) -> Weights:
-    """Return the three weights that a text such as 1,1,1 writes.
-
-    Raises
-    ------
-    UsageError
-        For anything else.
-    """
-    from stemtheory.certificates import Weights
-
-    if text is None:
-        return Weights()
-    parts = [real("weights", part, positive=True) for part in text.split(",")]
-    if len(parts) != len(Weights._fields) or not all(1e-6 <= part <= 1e6 for part in parts):
-        raise UsageError(
-            f"weights is {text!r:.60}, but it must be three numbers from 1e-6 to 1e6: write 1,1,1."
-        )
-    return Weights(*parts)
-
-
 def _check(
     target: str,
     name: str | None,
@@ -284,101 +178,3 @@ def _of_other_steps(s: Document, h: str | None, alpha: str | None) -> str | None
     if alpha is not None and fraction("alpha", alpha) != a * s["I"] ** 2 * s["b"] * s["K"]:
         return f"a is {s['a']}, but alpha = {alpha} was asked for"
     return None
-
-
-def told_of(data: bytes, statement: Document) -> dict[str, Any]:
-    """Return the document of an accepted certificate: what it says, and what it does not."""
-    from stemtheory.certificates import ASSUMED, GLUE, JUMP, beside, constants, fingerprint
-
-    found = constants(statement)
-    return {
-        "verdict": Verdict.PROVED,
-        "statement": dict(statement),
-        "constants": {name: {"exact": str(c), "value": float(c)} for name, c in found.items()},
-        "sum": float(sum(found.values())),
-        "beside": beside(statement),
-        "assumed": list(ASSUMED),
-        "not_machine_checked": [*GLUE, *([JUMP] if statement["m"] > 1 else [])],
-        "sha256": fingerprint(data),
-        "bytes": len(data),
-    }
-
-
-def show(d: Document) -> None:
-    """Print the theorem, its constants, those proved by hand, and what is taken for granted."""
-    s, line = d["statement"], console.line
-    line(f"proved: one round of {round_of(s)}, in units with L = 1")
-    line("for every d, every K functions and oracles with A1 and A2, and every legal start:")
-    potential = {"stem": "f(xbar) + lambda |ebar|^2", "fedavg": "f(xbar)"}[s["algorithm"]]
-    potential += " + mu X/K" * (s["reading"] == "literal")
-    line(f"  E V_I <= E V_0 - ({_kept(s)}eta/2) sum_j<I E|grad f(xbar_j)|^2")
-    line(f"           + C_sigma sigma^2 + C_zeta zeta^2, where V = {potential}")
-    names = [n for n in ("lambda", "mu", "C_sigma", "C_zeta") if s[n] != "0"]
-    console.table(("constant", "value"), [[n, float(Fraction(s[n]))] for n in names])
-    line(_summed(s))
-    rows = [[n, c["value"], _short(c["exact"])] for n, c in d["constants"].items()]
-    console.table(("constant", "value", "exactly"), rows)
-    if s["algorithm"] == "stem":
-        line(f"S times the bound where L = Delta_f = sigma^2 = zeta^2 = 1: {d['sum']:.6g}")
-    head = ("bound", "value", "over the certificate's", "")
-    by_hand = [
-        [r["name"], r["value"], r["factor"], f"not met: {', '.join(r['unmet'])}" * bool(r["unmet"])]
-        for r in d["beside"]
-    ]
-    console.table(head, by_hand)
-    for text in d["assumed"]:
-        line(f"assumed: {text}")
-    for text in d["not_machine_checked"]:
-        line(f"not machine-checked: {text}")
-    line(f"certificate: {d['bytes']} bytes, sha256 {d['sha256']}")
-    for path in d["files"]:
-        line(f"written: {path}")
-
-
-def round_of(s: Document) -> str:
-    """Return whose round a statement is about, and at which numbers."""
-    of = s["algorithm"] if s["reading"] == "none" else f"{s['algorithm']}, {s['reading']}"
-    return f"{of}, " + ", ".join(f"{n} = {s[n]}" for n in ("I", "K", "b", "m", "eta", "a"))
-
-
-def show_check(d: Document) -> None:
-    """Print whether the checker accepts a file, and what it proves."""
-    console.line(f"accepted: {d['file']}" if d["accepted"] else f"refused: {d['why']}")
-    if d["accepted"]:
-        show({**d, "files": []})
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 44 else f"{text[:20]}... ({len(text)} characters, in the file)"
-
-
-def _kept(s: Document) -> str:
-    return "" if s["delta"] == "0" else f"(1 - {s['delta']}) "
-
-
-def _summed(s: Document) -> str:
-    if s["algorithm"] == "fedavg":
-        return "over S rounds: mean E|grad f|^2 <= c_D Delta_f/S + c_S sigma^2 + c_Z zeta^2"
-    return (
-        "over S <= (I b K)^2 rounds, B = b I: mean E|grad f|^2 <= (1/S) [c_D Delta_f + c_S sigma^2"
-        " + c_Z zeta^2]"
-    )
-
-
-def show_checks(d: Document) -> None:
-    """Print which of the certificates that ship the checker accepts."""
-    rows = [
-        [row["name"], row["verdict"], *(row["constants"][n] for n in ("c_D", "c_S", "c_Z"))]
-        for row in d["certificates"]
-    ]
-    console.table(("certificate", "", "c_D", "c_S", "c_Z"), rows)
-    show_refused(d["certificates"])
-
-
-def show_refused(rows: list[dict[str, object]]) -> None:
-    """Print how many of the certificates that ship are accepted, and why others are not."""
-    refused = [row for row in rows if row["why"]]
-    accepted = len(rows) - len(refused)
-    console.line(f"{accepted} of {len(rows)} certificates that ship are accepted by the checker")
-    for row in refused:
-        console.line(f"REFUSED {row['name']}: {row['why']}")

@@ -13,14 +13,8 @@ from stemtheory.cli import options as o
 from stemtheory.cli.completion import one_of
 from stemtheory.cli.display import Document
 from stemtheory.cli.examples import example
-from stemtheory.cli.proving.certify import (
-    CERTIFIED,
-    fraction,
-    reading_of,
-    show,
-    told_of,
-    weights_of,
-)
+from stemtheory.cli.proving.given import CERTIFIED, fraction, reading_of, weights_of
+from stemtheory.cli.proving.told import show, told_of
 from stemtheory.cli.waiting import waiting
 from stemtheory.oracles import USUAL
 from stemtheory.runtime import UsageError, choice, whole, write_whole
