@@ -44,7 +44,7 @@ from stemtheory.simulator import (
     with_sync_batch,
 )
 
-MOST_VARYING = 1e9  # iterations of varying steps, each followed by itself: minutes, or without numba hours
+MOST_VARYING = 1e9  # iterations of steps that vary, one after the other: minutes or hours
 ABREAST = 64  # coordinates that are computed side by side: their maps stay in the cache
 STABLE = 1e-10  # growth per round up to which a neutral direction counts as stable: rounding
 
