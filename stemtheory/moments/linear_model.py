@@ -63,11 +63,6 @@ class LinearModel:
         return sum(group.size for group in self.groups)
 
     @property
-    def shares(self) -> Floats:
-        """The share of every group in the mean over workers."""
-        return np.array([group.size for group in self.groups]) / self.K
-
-    @property
     def L(self) -> float:
         """The mean-squared Lipschitz constant, L^2 = max H_k^2 + L_n^2."""
         steepest = max(abs(group.curvature) for group in self.groups)
@@ -76,8 +71,7 @@ class LinearModel:
     @property
     def mean_gradient(self) -> tuple[float, float]:
         """(mean H, mean o): grad f(x) = mean H x + mean o."""
-        columns = np.array([(group.curvature, group.offset) for group in self.groups])
-        slope, offset = self.shares @ columns
+        slope, offset = coefficients(self).mean_gradient
         return float(slope), float(offset)
 
     @property
@@ -85,6 +79,47 @@ class LinearModel:
         """What kind of model this is: ``exact``, or the linearised one where H_k differ."""
         unequal = len({group.curvature for group in self.groups}) > 1
         return LINEARISED if unequal else "exact"
+
+
+class Coefficients(NamedTuple):
+    """The numbers of one model, or of n models whose groups have the same sizes.
+
+    ``H`` and ``o`` have shape [G] or [G, n], ``slope`` (L_n) and ``level`` (s) none or [n].
+    """
+
+    sizes: tuple[int, ...]
+    H: Floats
+    o: Floats
+    slope: Floats
+    level: Floats
+
+    @property
+    def K(self) -> int:
+        """How many workers."""
+        return sum(self.sizes)
+
+    @property
+    def shares(self) -> Floats:
+        """The share of every group in the mean over workers."""
+        return np.array(self.sizes) / self.K
+
+    @property
+    def mean_gradient(self) -> tuple[Floats, Floats]:
+        """(mean H, mean o), of every model."""
+        return np.tensordot(self.shares, self.H, 1), np.tensordot(self.shares, self.o, 1)
+
+
+def coefficients(model: LinearModel | Sequence[LinearModel]) -> Coefficients:
+    """Return the numbers of a model, or of several whose groups have the same sizes."""
+    models = [model] if isinstance(model, LinearModel) else model
+    sizes = tuple(group.size for group in models[0].groups)
+    H = [[group.curvature for group in each.groups] for each in models]
+    o = [[group.offset for group in each.groups] for each in models]
+    noise = [[each.noise_slope, each.noise_level] for each in models]
+    found = [np.array(numbers, dtype=np.float64).T for numbers in (H, o, noise)]
+    if isinstance(model, LinearModel):
+        found = [numbers[:, 0] for numbers in found]
+    return Coefficients(sizes, found[0], found[1], *found[2])
 
 
 def linear_model(

@@ -5,7 +5,8 @@ Workers that are alike are exchangeable, so a group of n of them is described by
 is E[z z'], the within-group covariance D_g of every group, and the running sum of
 E||grad f(xbar)||^2. A step z -> A z has A = A_0 + eta A_1 + a A_2, and independent noise whose
 variance is a quadratic form of the state: the map of the state is a polynomial in (eta, a) whose
-nine matrices are found once.
+six matrices, of 1, eta, a, eta^2, eta a and a^2, are found once. Models whose groups have the same
+sizes share all but numbers: ``...`` in a shape stands for the axis that counts them, or for none.
 
 Three things keep the digits of rates such as 1 - a with a = 1e-12 in powers of 1e12: maps are kept
 as *increments*, map minus identity; d is stored as its error e = d - grad f^(k)(x_prev), which
@@ -19,20 +20,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stemtheory.moments.linear_model import LinearModel
+from stemtheory.moments.linear_model import Coefficients
 from stemtheory.runtime import Floats
 
 VARIABLES = {"stem": 3, "fedavg": 1}  # (x, x_prev, d) or (x)
 ROUNDING = 16 * np.finfo(float).eps  # of a product of three small matrices
+FIRST, SECOND = np.triu_indices(3)  # the factors of every monomial among (1, eta, a)
 
 
 class StepRows(NamedTuple):
-    """A step of one worker: its new variables, each a stack over (1, eta, a) of rows on z.
+    """A step of one worker: its new variables, each rows on z by (1, eta, a), [3, ..., N].
 
     Noise enters the last variable: ``slope`` is what its factor L_n xi_1 multiplies, ``level`` what
     s xi_2 does.
@@ -57,9 +60,9 @@ class WorkerGradient(NamedTuple):
     Then ``unlike`` = H - mean H and ``pull`` = 1 take what differs at xbar out of a g(x; xi).
     """
 
-    H: float
-    o: float
-    unlike: float = 0.0
+    H: Floats
+    o: Floats
+    unlike: Floats | float = 0.0
     pull: float = 0.0
 
 
@@ -70,7 +73,7 @@ def stem_rows(view: View, worker: WorkerGradient, sync: str, synchronises: bool)
 
     Paper: Algorithm (Algo_DR-STORM_batch).
     """
-    H, o, unlike, pull = worker
+    H, o, unlike = (np.asarray(value)[..., None] for value in worker[:3])
     x, previous, d = view.own
     zero = 0 * x
     x_from, d_from = x, d
@@ -78,13 +81,13 @@ def stem_rows(view: View, worker: WorkerGradient, sync: str, synchronises: bool)
     if synchronises and sync in ("average-first", "average-both"):
         x_from, d_from = view.mean[0], view.mean[2]
         previous = view.mean[0] if sync == "average-both" else previous
-    here = np.stack([x_from, -d_from, zero])
+    here = _rows(H, x_from, -d_from, zero)
     # d' = g(x') + (1 - a)(d - g(previous)): what is kept of d, and what a takes off it again. The
     # noise of both gradients is one draw, so its slopes subtract: this is the two-sided momentum.
     kept = d - H * previous - o * view.one
     forgotten = kept + unlike * view.mean[0]
-    direction = np.stack([kept + H * x_from + o * view.one, -H * d_from, -forgotten])
-    slope = np.stack([x_from - previous, -d_from, previous - pull * view.mean[0]])
+    direction = _rows(H, kept + H * x_from + o * view.one, -H * d_from, -forgotten)
+    slope = _rows(H, x_from - previous, -d_from, previous - worker.pull * view.mean[0])
     return StepRows((here, here, direction), slope, (0.0, 0.0, 1.0))
 
 
@@ -93,11 +96,15 @@ def fedavg_rows(view: View, worker: WorkerGradient, sync: str, synchronises: boo
 
     Paper: Algorithm (Algo_FedAvg).
     """
-    (x,), (H, o, *_) = view.own, worker
+    (x,), (H, o) = view.own, (np.asarray(value)[..., None] for value in worker[:2])
     zero = 0 * x
-    return StepRows(
-        (np.stack([x, -H * x - o * view.one, zero]),), np.stack([zero, x, zero]), (0, 1, 0)
-    )
+    moved = _rows(H, x, -H * x - o * view.one, zero)
+    return StepRows((moved,), _rows(H, zero, x, zero), (0, 1, 0))
+
+
+def _rows(H: Floats, *rows: Floats) -> Floats:
+    """Rows on z by (1, eta, a), one for every H[..., None] where they do not depend on it."""
+    return np.stack([np.broadcast_to(row, (*H.shape[:-1], row.shape[-1])) for row in rows])
 
 
 ROWS: dict[str, Callable[[View, WorkerGradient, str, bool], StepRows]] = {
@@ -108,25 +115,33 @@ ROWS: dict[str, Callable[[View, WorkerGradient, str, bool], StepRows]] = {
 
 @dataclass(frozen=True)
 class StepMap:
-    """The map of the state: ``still`` without noise and ``noise`` of one sample, [3, 3, m, m]."""
+    """The map of the state: ``still`` without noise and ``noise`` of one sample, [6, ..., m, m]."""
 
     still: Floats
     noise: Floats
 
     def increment(self, eta: ArrayLike, a: ArrayLike, samples: ArrayLike) -> Floats:
-        """Return map - identity, shape [..., m, m]; ``samples`` is b, or m b at a jump."""
+        """Return map - identity, those of eta in front of ``...``; ``samples`` is b, or m b."""
         eta, a, samples = np.broadcast_arrays(
             *(np.asarray(v, dtype=np.float64) for v in (eta, a, samples))
         )
-        # A state is quadratic in z, and a step linear in (1, eta, a): nine monomials, nine matrices
+        # A state is quadratic in z, and a step linear in (1, eta, a): six monomials, six matrices
         powers = np.stack([np.ones_like(eta), eta, a], axis=-1)
-        pairs = powers[..., :, None] * powers[..., None, :]
-        flat = pairs.reshape(*eta.shape, 9)
-        m = self.still.shape[-1]
-        total = flat @ self.still.reshape(9, m * m)
+        flat = powers[..., FIRST] * powers[..., SECOND]
+        total = flat @ self.still.reshape(6, -1)
         # a mean of b samples has 1/b of the variance, whatever b: the only place where b enters
-        total += (flat / samples[..., None]) @ self.noise.reshape(9, m * m)
-        return np.asarray(total.reshape(*eta.shape, m, m))
+        total += (flat / samples[..., None]) @ self.noise.reshape(6, -1)
+        return np.asarray(total.reshape(*eta.shape, *self.still.shape[1:]))
+
+    @property
+    def links(self) -> Any:
+        """Whether a moment (column) enters another (row), at some eta, a and b, shape [m, m]."""
+        return np.any([self.still, self.noise], axis=tuple(range(self.still.ndim - 1)))
+
+    def part(self, at: Any) -> StepMap:
+        """Return the map of the moments ``at`` alone, which no others enter."""
+        rows, columns = np.ix_(at, at)
+        return StepMap(self.still[..., rows, columns], self.noise[..., rows, columns])
 
 
 @dataclass(frozen=True)
@@ -179,14 +194,14 @@ class StateLayout:
         return slice(1 + g * self.variables, 1 + (g + 1) * self.variables)
 
 
-def layout(model: LinearModel, algorithm: str) -> StateLayout:
+def layout(model: Coefficients, algorithm: str) -> StateLayout:
     """Return the layout of the state."""
-    spread = tuple(g for g, group in enumerate(model.groups) if group.size > 1)
-    return StateLayout(len(model.groups), VARIABLES[algorithm], spread)
+    spread = tuple(g for g, size in enumerate(model.sizes) if size > 1)
+    return StateLayout(len(model.sizes), VARIABLES[algorithm], spread)
 
 
 def step_map(
-    model: LinearModel, algorithm: str, sync: str, synchronises: bool, *, bounded: bool = False
+    model: Coefficients, algorithm: str, sync: str, synchronises: bool, *, bounded: bool = False
 ) -> StepMap:
     """Return the map of one step; ``sync`` is STEM's reading of the synchronisation.
 
@@ -204,36 +219,38 @@ def step_map(
     post = into @ _mean_post(form, model.shares, averaged)
     # what is averaged is the same in all workers: nothing of it is left within a group
     after = np.diag([float(v not in averaged) for v in range(V)])
-    m, half = form.size, _half(form.N)
-    still, noise = np.zeros((3, 3, m, m)), np.zeros((3, 3, m, m))
-    A = np.zeros((3, form.N, form.N))
-    A[0, 0, 0] = 1
-    for g, (H, o, size) in enumerate(model.groups):
+    m, half, several = form.size, _half(form.N), model.slope.shape
+    still, noise = np.zeros((6, *several, m, m)), np.zeros((6, *several, m, m))
+    A = np.zeros((3, *several, form.N, form.N))
+    A[0, ..., 0, 0] = 1
+    for g, (H, o, size) in enumerate(zip(model.H, model.o, model.sizes, strict=True)):
         worker = WorkerGradient(H, o, H - mean_H, 1.0) if bounded else WorkerGradient(H, o)
         rows = rows_of(form.view(g, model.shares), worker, sync, synchronises)
-        A[:, form.place(g)] = np.stack(rows.new, axis=1)
-        variance = _variance(form, rows._replace(slope=rows.slope @ back), model)
+        A[..., form.place(g), :] = np.stack(rows.new, axis=-2)
+        slope = (rows.slope[..., None, :] @ back)[..., 0, :]
+        variance = _variance(form, rows._replace(slope=slope), model)
         if g in form.covariance:
             own = form.covariance[g]
-            apart = rows_of(form.deviation_view(), WorkerGradient(H, 0.0), sync, synchronises)
+            apart = rows_of(form.deviation_view(), WorkerGradient(H, 0 * o), sync, synchronises)
             inward, outward = _deviation_basis(V, H)
-            moved = inward @ after @ np.stack(apart.new, axis=1) @ outward
-            still[:, :, own, own] = _congruence(moved)
-            variance[:, :, own] = model.noise_slope**2 * _form(apart.slope @ outward)
+            moved = inward @ after @ np.stack(apart.new, axis=-2) @ outward
+            still[..., own, own] = _congruence(moved)
+            slope = (apart.slope[..., None, :] @ outward)[..., 0, :]
+            variance[..., own] = model.slope[..., None] ** 2 * _form(slope)
             # n independent draws have 1/n of their variance in the mean, and the rest around it
-            received = _half_outer((inward @ after)[:, -1]) * (1 - 1 / size)
-            noise[:, :, own] += received[:, None] * variance[:, :, None, :]
-        received = _half_outer(post[:, form.place(g).stop - 1]) / size
-        noise[:, :, :half] += received[:, None] * variance[:, :, None, :]
-    still[:, :, :half, :half] = _congruence(_without_rounding(post, A, back))
+            received = _half_outer((inward @ after)[..., -1]) * (1 - 1 / size)
+            noise[..., own, :] += received[..., None] * variance[..., None, :]
+        received = _half_outer(post[..., form.place(g).stop - 1]) / size
+        noise[..., :half, :] += received[..., None] * variance[..., None, :]
+    still[..., :half, :half] = _congruence(_without_rounding(post, A, back))
     # The increment: 1 - 1e-12 would keep four digits of the rate. The last row only adds up.
-    still[0, 0] -= np.eye(m)
-    still[0, 0, -1] = gradient_form(form, model)
+    still[0] -= np.eye(m)
+    still[0, ..., -1, :] = gradient_form(form, model)
     return StepMap(still, noise)
 
 
 def basis(
-    form: StateLayout, model: LinearModel, *, from_mean: bool = False
+    form: StateLayout, model: Coefficients, *, from_mean: bool = False
 ) -> tuple[Floats, Floats]:
     """Return the change of z from d to e = d - H x_prev - o, and its inverse.
 
@@ -241,14 +258,15 @@ def basis(
     from it: e_g is as large as zeta, and its mean, of which E||grad f||^2 is made, may be 1e-6.
     With ``from_mean`` positions are counted from xbar first instead, and xbar itself is z[1].
     """
-    centre, error = np.eye(form.N), np.eye(form.N)
-    for g, (H, o, _) in enumerate(model.groups):
+    centre, error = np.eye(form.N), np.zeros((*model.slope.shape, form.N, form.N))
+    error += np.eye(form.N)
+    for g, (H, o) in enumerate(zip(model.H, model.o, strict=True)):
         at = form.place(g)
         if from_mean:
             ends = [form.place(h).start for h in range(form.groups)]
             centre[at.start : max(at.stop - 1, at.start + 1), ends] -= model.shares
         if form.variables == 3:
-            error[at.stop - 1, [0, at.stop - 2]] = -o, -H
+            error[..., at.stop - 1, 0], error[..., at.stop - 1, at.stop - 2] = -o, -H
     if from_mean:
         centre[1] = 0
         centre[1, [form.place(h).start for h in range(form.groups)]] = model.shares
@@ -281,35 +299,37 @@ def _without_rounding(into: Floats, A: Floats, back: Floats) -> Floats:
     return np.asarray(np.where(abs(product) > ROUNDING * scale, product, 0.0))
 
 
-def gradient_form(form: StateLayout, model: LinearModel) -> Floats:
-    """Return the row of the state that is E||grad f(xbar)||^2."""
+def gradient_form(form: StateLayout, model: Coefficients) -> Floats:
+    """Return the row of the state that is E||grad f(xbar)||^2, shape [..., m]."""
     H, o = model.mean_gradient
-    gradient = np.zeros(form.N)
-    gradient[0] = o
+    gradient = np.zeros((*H.shape, form.N))
+    gradient[..., 0] = o
     for g, share in enumerate(model.shares):
-        gradient[form.place(g).start] = H * share
-    gradient = gradient @ basis(form, model)[1]
-    row = np.zeros(form.size)
-    row[: _half(form.N)] = np.kron(gradient, gradient) @ _duplication(form.N)
+        gradient[..., form.place(g).start] = H * share
+    gradient = (gradient[..., None, :] @ basis(form, model)[1])[..., 0, :]
+    row = np.zeros((*H.shape, form.size))
+    row[..., : _half(form.N)] = _symmetric(gradient, gradient)
     return row
 
 
-def first_state(model: LinearModel, algorithm: str, x1: float, B: ArrayLike) -> Floats:
-    """Return the state at t = 1, shape [..., m]: x_1 common, d_1 a mean of B samples per worker."""
+def first_state(model: Coefficients, algorithm: str, x1: Floats | float, B: ArrayLike) -> Floats:
+    """Return the state at t = 1, those of B first: x_1 common, d_1 a mean of B samples per worker.
+
+    ``x1`` is a number, or one for each of several models.
+    """
     form = layout(model, algorithm)
-    samples = np.asarray(B, dtype=np.float64)
     H, o = model.mean_gradient
+    samples, into = np.asarray(B, dtype=np.float64), basis(form, model)[0]
     own = [x1] if algorithm == "fedavg" else [x1, x1, H * x1 + o]
-    z = basis(form, model)[0] @ np.concatenate([[1.0], np.tile(own, form.groups)])
-    state = np.zeros((*samples.shape, form.size))
-    state[..., : _half(form.N)] = _half_outer(z)
+    z = np.stack(np.broadcast_arrays(np.ones_like(H), *own * form.groups), axis=-1)
+    state = np.zeros((*samples.shape, *H.shape, form.size))
+    state[..., : _half(form.N)] = _half_outer((into @ z[..., None])[..., 0])
     if algorithm == "stem":
-        d = np.zeros(form.N)
-        d[3::3] = 1
-        d = basis(form, model)[0] @ d
         # d_1 is the mean over workers of B samples each: one error, common to all of them
-        variance = (model.noise_slope * x1) ** 2 + model.noise_level**2
-        state[..., : _half(form.N)] += variance / (samples[..., None] * model.K) * _half_outer(d)
+        d = _half_outer(into[..., 3::3].sum(axis=-1))
+        variance = (model.slope * x1) ** 2 + model.level**2
+        counted = samples.reshape(samples.shape + (1,) * H.ndim) * model.K
+        state[..., : _half(form.N)] += (variance / counted)[..., None] * d
     return state
 
 
@@ -356,49 +376,57 @@ def _mean_post(form: StateLayout, shares: Floats, averaged: tuple[int, ...]) -> 
     return post
 
 
-def _deviation_basis(V: int, H: float) -> tuple[Floats, Floats]:
+def _deviation_basis(V: int, H: Floats) -> tuple[Floats, Floats]:
     """The same change from d to e, for a deviation from the group's mean."""
-    into = np.eye(V)
+    into = np.zeros((*np.shape(H), V, V)) + np.eye(V)
     if V == 3:
-        into[2, 1] = -H
+        into[..., 2, 1] = -H
     return into, 2 * np.eye(V) - into
 
 
-def _variance(form: StateLayout, rows: StepRows, model: LinearModel) -> Floats:
-    """The variance of one sample's noise as a row of the state, [3, 3, m], without D_g's part."""
-    found = np.zeros((3, 3, form.size))
-    found[:, :, : _half(form.N)] = model.noise_slope**2 * _form(rows.slope)
-    found[:, :, 0] += model.noise_level**2 * np.outer(rows.level, rows.level)
+def _variance(form: StateLayout, rows: StepRows, model: Coefficients) -> Floats:
+    """The variance of one sample's noise as a row of the state, [6, ..., m], without D_g's part."""
+    found = np.zeros((6, *model.slope.shape, form.size))
+    found[..., : _half(form.N)] = model.slope[..., None] ** 2 * _form(rows.slope)
+    for i, (p, q) in enumerate(zip(FIRST, SECOND, strict=True)):
+        found[i, ..., 0] += (1 + (p != q)) * rows.level[p] * rows.level[q] * model.level**2
     return found
 
 
 def _form(rows: Floats) -> Floats:
-    """Quadratic forms r_i' M r_j of a stack of rows, as rows on the upper triangle of M."""
-    n = rows.shape[-1]
-    full = rows[:, None, :, None] * rows[None, :, None, :]
-    return np.asarray(full.reshape(3, 3, n * n) @ _duplication(n))
+    """Quadratic forms r_i' M r_j of rows [3, ..., n], as rows on the upper triangle of M."""
+    return np.stack(
+        [(1 + (i != j)) * _symmetric(rows[i], rows[j]) for i, j in zip(FIRST, SECOND, strict=True)]
+    )
 
 
 def _congruence(A: Floats) -> Floats:
-    """M -> A_i M A_j' on upper triangles, [3, 3, half, half]; only the sum over (i, j) is used."""
-    n = A.shape[-1]
-    full = np.einsum("ipq,jrs->ijprqs", A, A).reshape(3, 3, n * n, n * n)
-    rows, columns = np.triu_indices(n)
-    return np.asarray(full[:, :, rows * n + columns] @ _duplication(n))
+    """M -> A_i M A_j' on upper triangles, both ways: [3, ..., n, n] to [6, ..., half, half]."""
+    rows, columns = _upper(A.shape[-1])
+    above, below = A[..., rows, :], A[..., columns, :]
+    found = []
+    for i, j in zip(FIRST, SECOND, strict=True):
+        form = _symmetric(above[i], below[j])
+        found.append(form if i == j else form + _symmetric(above[j], below[i]))
+    return np.stack(found)
 
 
-def _duplication(n: int) -> Floats:
-    """The matrix that makes a full symmetric matrix of its upper triangle."""
-    rows, columns = np.triu_indices(n)
-    D = np.zeros((n * n, len(rows)))  # an entry off the diagonal stands for two
-    D[rows * n + columns, np.arange(len(rows))] = 1
-    D[columns * n + rows, np.arange(len(rows))] = 1
-    return D
+def _symmetric(left: Floats, right: Floats) -> Floats:
+    """The form l' M r on the upper triangle of a symmetric M: off the diagonal both places."""
+    p, q = _upper(left.shape[-1])
+    here, there = left[..., p] * right[..., q], left[..., q] * right[..., p]
+    return np.asarray(here + np.where(p == q, 0.0, there))
 
 
-def _half_outer(z: Floats) -> Any:
-    rows, columns = np.triu_indices(len(z))
-    return z[rows] * z[columns]
+@cache
+def _upper(n: int) -> tuple[Any, Any]:
+    """Rows and columns of an upper triangle."""
+    return np.triu_indices(n)
+
+
+def _half_outer(z: Floats) -> Floats:
+    rows, columns = _upper(z.shape[-1])
+    return np.asarray(z[..., rows] * z[..., columns])
 
 
 def _half(n: int) -> int:

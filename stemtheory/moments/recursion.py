@@ -5,15 +5,16 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stemtheory.algorithms import Algorithm
-from stemtheory.moments.linear_model import LinearModel
+from stemtheory.moments.linear_model import Coefficients, LinearModel, coefficients
 from stemtheory.moments.maps import (
     StateLayout,
     StepMap,
@@ -26,46 +27,84 @@ from stemtheory.moments.maps import (
 )
 from stemtheory.runtime import Floats
 from stemtheory.schedules import Schedule
+from stemtheory.simulator import missing_compiler
 
-CHUNK = 2048  # varying steps whose maps are made at once
+CHUNK = 2**19  # numbers of maps that are made at once, for steps that vary
+MANY = 2 * 10**8
+"""From so many entries of maps on steps that vary are compiled where there is numba.
+
+A step counts as a thousand beside its own, so that is 2e5 steps of one model. By matrix products
+they take about as long (0.5 s) as importing numba. Which of both is taken depends on no cache.
+"""
+
+Walk = Callable[[Floats, Floats, Floats, Floats, Any], Floats]
+"""A state after steps of given eta, a and samples, of which some end a round."""
 
 
 @dataclass(frozen=True)
 class Recursion:
-    """An algorithm on one coordinate of a linear problem; ``base`` is stem or fedavg."""
+    """An algorithm on one coordinate of a linear problem; ``base`` is stem or fedavg.
 
-    model: LinearModel
+    Several models whose groups have the same sizes stand side by side: maps and states then have
+    an axis for them in front. ``watched`` keeps those moments alone from which
+    E||grad f(xbar)||^2 follows: without noise that depends on x, those of the workers' mean.
+    """
+
+    model: LinearModel | tuple[LinearModel, ...]
     base: str
     algorithm: Algorithm
     sync: str = "literal"
     bounded: bool = False
+    watched: bool = False
+
+    @cached_property
+    def numbers(self) -> Coefficients:
+        """The numbers of the model, or of all of them."""
+        return coefficients(self.model)
 
     @cached_property
     def form(self) -> StateLayout:
-        """Where what lies in the state."""
-        return layout(self.model, self.base)
+        """Where what lies in the whole state."""
+        return layout(self.numbers, self.base)
 
     @cached_property
     def local(self) -> StepMap:
         """The map of a local step."""
-        return self._map(synchronises=False)
+        return self._whole[0].part(self._kept) if self.watched else self._whole[0]
 
     @cached_property
     def synchronisation(self) -> StepMap:
         """The map of a step that ends a round."""
-        return self._map(synchronises=True)
+        return self._whole[1].part(self._kept) if self.watched else self._whole[1]
 
-    def _map(self, *, synchronises: bool) -> StepMap:
-        return step_map(self.model, self.base, self.sync, synchronises, bounded=self.bounded)
+    def first(self, x1: Floats | float, B: ArrayLike) -> Floats:
+        """Return the state at t = 1; ``x1`` is a number, or one for each of several models."""
+        state = first_state(self.numbers, self.base, x1, B)
+        return state[..., self._kept] if self.watched else state
 
-    def first(self, x1: float, B: ArrayLike) -> Floats:
-        """Return the state at t = 1."""
-        return first_state(self.model, self.base, x1, B)
+    @cached_property
+    def _whole(self) -> tuple[StepMap, ...]:
+        return tuple(
+            step_map(self.numbers, self.base, self.sync, synchronises, bounded=self.bounded)
+            for synchronises in (False, True)
+        )
+
+    @cached_property
+    def _kept(self) -> Any:
+        """The indices of the moments that enter the last one, through whichever others."""
+        links = self._whole[0].links | self._whole[1].links
+        entering = np.arange(len(links)) == len(links) - 1
+        while (more := entering | links[entering].any(axis=0)).sum() > entering.sum():
+            entering = more
+        return np.flatnonzero(entering)
 
 
 @dataclass(frozen=True)
 class ConstantRun:
-    """A recursion with constant eta, a and b; each a number, or an array of as many runs."""
+    """A recursion with constant eta, a and b; each a number, or an array of as many runs.
+
+    Those axes stand in front of the one of several models.
+    """
 
     recursion: Recursion
     eta: ArrayLike
@@ -118,13 +157,17 @@ def averages(
     recursion: Recursion,
     schedule: Schedule,
     *,
-    x1: float,
+    x1: Floats | float,
     b: float,
     I: int,
     B: float,
     times: Sequence[int],
 ) -> Floats:
-    """Return (1/t) sum_{s<=t} E||grad f(xbar_s)||^2 at increasing ``times``; inf on overflow."""
+    """Return (1/t) sum_{s<=t} E||grad f(xbar_s)||^2 at increasing ``times``; inf on overflow.
+
+    Shape (n,), or (n, models) where there are several.
+    """
+    recursion = replace(recursion, watched=True)
     end = constant_until(schedule, max(times))
     sums = []
     with np.errstate(all="ignore"):
@@ -134,14 +177,15 @@ def averages(
             eta, a = float(schedule.eta(1.0)), float(schedule.momentum(2.0))
             run = ConstantRun(recursion, eta, a, b, I)
             *found, state = run.states(state, [*head, end])
-            sums += [float(v[-1]) for v in found]
-        t = end
+            sums += [v[..., -1] for v in found]
+        t, walk = end, _walk(recursion, max(times) - end)
         for stop in times[len(head) :]:
-            state = _follow(recursion, schedule, state, t, stop, b, I)
-            sums.append(float(state[-1]))
+            state = _follow(recursion, walk, schedule, state, t, stop, b, I)
+            sums.append(state[..., -1])
             t = stop
     total = np.array(sums)
-    return np.where(np.isfinite(total), total, np.inf) / np.asarray(times, dtype=np.float64)
+    past = np.asarray(times, dtype=np.float64).reshape(-1, *[1] * (total.ndim - 1))
+    return np.where(np.isfinite(total), total, np.inf) / past
 
 
 def constant_until(schedule: Schedule, T: int) -> int:
@@ -165,19 +209,37 @@ def constant_until(schedule: Schedule, T: int) -> int:
 
 
 def _follow(
-    r: Recursion, schedule: Schedule, state: Floats, t: int, stop: int, b: float, I: int
+    r: Recursion, walk: Walk, schedule: Schedule, state: Floats, t: int, stop: int, b: float, I: int
 ) -> Floats:
     """The state after iteration ``stop``, step by step from that after iteration t."""
+    n = max(1, CHUNK // r.local.still[0].size)
     while t < stop:
-        steps = np.arange(t + 1, min(stop, t + CHUNK) + 1)
+        steps = np.arange(t + 1, min(stop, t + n) + 1)
         at = steps.astype(np.float64)
-        eta, a = schedule.eta(at), schedule.momentum(at + 1)
-        samples = b * r.algorithm.costs.batch_factors(t + 1, len(steps), I)
-        increments = r.local.increment(eta, a, samples)
-        ends = steps % I == 0
-        # all maps of a chunk at once, then one product after the other
-        increments[ends] = r.synchronisation.increment(eta[ends], a[ends], samples[ends])
-        for increment in increments:
-            state = state + increment @ state
+        samples = b * r.algorithm.costs.batch_factors(t + 1, len(steps), I).astype(np.float64)
+        state = walk(state, schedule.eta(at), schedule.momentum(at + 1), samples, steps % I == 0)
         t = int(steps[-1])
     return state
+
+
+def _walk(r: Recursion, steps: int) -> Walk:
+    """What takes a state through so many steps that vary: compiled where they are many."""
+    if steps * (1000 + r.local.still[0].size) >= MANY and missing_compiler() is None:
+        from stemtheory.moments.compiled import walk
+
+        return walk(r.local, r.synchronisation)
+
+    def multiplied(state: Floats, eta: Floats, a: Floats, samples: Floats, ends: Any) -> Floats:
+        increments = r.local.increment(eta, a, samples)
+        # all maps of a chunk at once, then one product after the other
+        increments[ends] = r.synchronisation.increment(eta[ends], a[ends], samples[ends])
+        if state.size == state.shape[-1]:  # of one model a product has less to look at
+            one = state.reshape(-1)
+            for increment in increments.reshape(len(eta), one.size, one.size):
+                one = one + increment @ one
+            return one.reshape(state.shape)
+        for increment in increments:
+            state = apply(increment, state)
+        return state
+
+    return multiplied

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         pairs,
     )
     from stemtheory.simulator.fused import compiles
+    from stemtheory.simulator.fused import missing as missing_compiler
     from stemtheory.simulator.fused.cuda.engine import DeviceRunner
     from stemtheory.simulator.fused.engine import Runner
     from stemtheory.simulator.hitting import (

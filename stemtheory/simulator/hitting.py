@@ -9,7 +9,9 @@ Paper: Definition (Def: StationaryPt), Definition (Def: CommunicationComplexity)
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -107,10 +109,36 @@ def resampled_means(running: Floats, n: int, seed: int, key: tuple[int, ...]) ->
     Every time draws the same replicates: they are one run. ``seed`` and ``key`` are the address.
     """
     R = running.shape[1]
-    stream = generator(np.random.SeedSequence(seed, spawn_key=key))
-    counts = stream.multinomial(R, np.full(R, 1 / R), size=n)
-    means: Floats = running @ counts.T / R
+    means: Floats = running @ _draws.counts(R, n, seed, key).astype(np.float64) / R
     return means
+
+
+class _Draws:
+    """How often each of n resamples takes each replicate; the last ones stay, up to ``most`` bytes.
+
+    A draw takes as long as a hundred sums over it, and cells that share their noise share it.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most, self.bytes = most, 0
+        self.kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+
+    def counts(self, R: int, n: int, seed: int, key: tuple[int, ...]) -> Any:
+        """Return the counts at an address, shape (R, n)."""
+        address = (R, n, seed, key)
+        found = self.kept.pop(address, None)
+        if found is None:
+            stream = generator(np.random.SeedSequence(seed, spawn_key=key))
+            drawn = stream.multinomial(R, np.full(R, 1 / R), size=n).T
+            found = np.ascontiguousarray(drawn, dtype=np.min_scalar_type(R))
+            self.bytes += found.nbytes
+        self.kept[address] = found
+        while self.bytes > self.most and len(self.kept) > 1:
+            self.bytes -= self.kept.popitem(last=False)[1].nbytes
+        return found
+
+
+_draws = _Draws(most=2**25)
 
 
 def _cross(t: Floats, columns: Floats, epsilon: float) -> Floats:

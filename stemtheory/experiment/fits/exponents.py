@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stemtheory.algorithms import load_algorithm
+from stemtheory.experiment.design.cells import Cell
 from stemtheory.experiment.design.points import Point
 from stemtheory.experiment.design.rules import Rule, rules
 from stemtheory.experiment.design.spec import Spec
@@ -91,7 +93,7 @@ class Fit:
 
 
 class _Row(NamedTuple):
-    """What a rule sees of a point or target: its columns, and the numbers that a y may be.
+    """A point or target: its columns, and the numbers that a y may be with their resamples.
 
     ``rows`` reported points are behind it; those of one ``identity`` are one measurement.
     """
@@ -99,9 +101,23 @@ class _Row(NamedTuple):
     record: Mapping[str, Any]
     status: str
     values: Mapping[str, float]
-    resampled: Mapping[str, Floats]
+    resampled: Mapping[str, Callable[[], Floats]]
     rows: int
     identity: Any
+
+
+class _Entry(NamedTuple):
+    """What one rule keeps of a row, which may be one of very many; ``x`` and ``y`` if it is ok."""
+
+    status: str
+    x: float | None
+    y: float | None
+    resampled: Callable[[], Floats] | None
+    rows: int
+    identity: Any
+
+
+_Groups = dict[tuple[tuple[Any, ...], float], list[_Entry]]
 
 
 def fits(
@@ -117,17 +133,15 @@ def fits(
         For a column that is not there, or a condition that compares what has no order.
     """
     declared, known = rules(spec), check_columns(spec, points)
-    rows = list(_point_rows(points, results)) if any(r.y == "M" for r in declared) else []
-    hits: dict[str | None, list[_Row]] = {}
+    groups: dict[str, _Groups] = {}
+    if of_points := [rule for rule in declared if rule.y == "M"]:
+        groups |= _grouped(of_points, _point_rows(points, results), known)
     for name in {rule.best_of for rule in declared if rule.y != "M"}:
         best = found if name is None else [t.target for t in tuned(points, results, name)]
-        hits[name] = list(_target_rows(best, results))
+        of_targets = [rule for rule in declared if rule.y != "M" and rule.best_of == name]
+        groups |= _grouped(of_targets, _target_rows(best, results), known)
     return tuple(
-        _fit(rule, *key, group)
-        for rule in declared
-        for key, group in _grouped(
-            rule, rows if rule.y == "M" else hits[rule.best_of], known
-        ).items()
+        _fit(rule, *key, group) for rule in declared for key, group in groups[rule.name].items()
     )
 
 
@@ -166,28 +180,32 @@ def _kind(point: Point) -> Any:
 
 
 def _point_rows(points: Sequence[Point], results: Results) -> Iterable[_Row]:
-    drawn: dict[str, Floats] = {}
-    for point, record in zip(points, tables.point_records(points, results), strict=True):
+    for point, record in zip(points, tables.each_record(points, results), strict=True):
         id_, status = point.cell.id, record["status"]
         values: dict[str, float] = {}
+        resampled = {}
         if status == "ok":
-            result = results[id_]
-            if id_ not in drawn:
-                drawn[id_] = draws(point.cell, result.grad_sq[None, :])[0]
-            values = {"M": float(result.grad_sq.mean())}
-        resampled = {"M": drawn[id_]} if id_ in drawn else {}
+            values = {"M": float(results[id_].grad_sq.mean())}
+            resampled = {"M": partial(_redrawn, point.cell, results)}
         yield _Row(_with_products(point, record), status, values, resampled, 1, id_)
 
 
+def _redrawn(cell: Cell, results: Results) -> Floats:
+    """Resampled means of a cell, made when its line is fitted: those of all would fill memory."""
+    (means,) = draws(cell, results[cell.id].grad_sq[None, :])
+    return np.asarray(means)
+
+
 def _target_rows(found: Sequence[Target], results: Results) -> Iterable[_Row]:
-    records = tables.point_records([target.point for target in found], results)
+    records = tables.each_record([target.point for target in found], results)
     for i, (target, record) in enumerate(zip(found, records, strict=True)):
         record = record | {"T": target.costs.get("steps"), "epsilon": target.epsilon}
         if target.on_curve:
             record |= {"b": None, "I": None}
         status = "ok" if target.status == Verdict.REACHED else target.status
         columns = _with_products(target.point, record)
-        yield _Row(columns, status, target.costs, target.resampled, target.points, i)
+        resampled = {name: partial(target.resampled.__getitem__, name) for name in target.resampled}
+        yield _Row(columns, status, target.costs, resampled, target.points, i)
 
 
 def _with_products(point: Point, record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -203,19 +221,25 @@ def _with_products(point: Point, record: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _grouped(
-    rule: Rule, rows: Sequence[_Row], columns: set[str]
-) -> dict[tuple[tuple[Any, ...], float], list[_Row]]:
-    """Sort the rows that the rule is about by its columns and theory; none gets lost on the way."""
-    keep = condition(rule.where, columns) if rule.where and rows else None
-    found: dict[tuple[tuple[Any, ...], float], list[_Row]] = {}
+    declared: Sequence[Rule], rows: Iterable[_Row], columns: set[str]
+) -> dict[str, _Groups]:
+    """Sort the rows, seen once, by the columns and theory of each rule that they are about."""
+    groups: dict[str, _Groups] = {rule.name: {} for rule in declared}
+    keep = {
+        rule.name: condition(rule.where, columns) for rule in declared if rule.where and columns
+    }
     for row in rows:
         label, grid = row.record["label"], row.record["grid"]
-        if label not in rule.algorithms or grid not in rule.grids:
-            continue
-        if keep is None or keep(row.record):
+        for rule in declared:
+            if label not in rule.algorithms or grid not in rule.grids:
+                continue
+            if rule.name in keep and not keep[rule.name](row.record):
+                continue
             values = tuple(_comparable(row.record.get(name)) for name in rule.by)
-            found.setdefault((values, rule.theory[label]), []).append(row)
-    return found
+            y, resampled = row.values.get(rule.y), row.resampled.get(rule.y)
+            entry = _Entry(row.status, row.record.get(rule.x), y, resampled, row.rows, row.identity)
+            groups[rule.name].setdefault((values, rule.theory[label]), []).append(entry)
+    return groups
 
 
 def _comparable(value: Any) -> Any:
@@ -223,13 +247,13 @@ def _comparable(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _fit(rule: Rule, values: tuple[Any, ...], theory: float, rows: Sequence[_Row]) -> Fit:
+def _fit(rule: Rule, values: tuple[Any, ...], theory: float, rows: Sequence[_Entry]) -> Fit:
     """Fit one group, after putting aside what has no number and what stands there twice."""
     left_out: Counter[str] = Counter()
-    kept: dict[Any, _Row] = {}
+    kept: dict[Any, _Entry] = {}
     for row in rows:
         out = "" if row.status == "ok" else row.status
-        if not out and row.record.get(rule.x) is None:
+        if not out and row.x is None:
             out = f"without {rule.x}"
         if not out and row.identity in kept:
             out = "repeated"
@@ -238,9 +262,9 @@ def _fit(rule: Rule, values: tuple[Any, ...], theory: float, rows: Sequence[_Row
         else:
             kept[row.identity] = row
     used = list(kept.values())
-    xs = tuple(float(row.record[rule.x]) for row in used)
-    ys = tuple(float(row.values[rule.y]) for row in used)
-    line, reason = _line(xs, ys, [row.resampled[rule.y] for row in used])
+    xs = tuple(float(row.x) for row in used if row.x is not None)
+    ys = tuple(float(row.y) for row in used if row.y is not None)
+    line, reason = _line(xs, ys, [row.resampled for row in used if row.resampled is not None])
     verdict, reason = _verdict(rule, theory, line, reason, left_out)
     group = dict(zip(rule.by, values, strict=True))
     return Fit(
@@ -260,7 +284,7 @@ def _fit(rule: Rule, values: tuple[Any, ...], theory: float, rows: Sequence[_Row
 
 
 def _line(
-    xs: Sequence[float], ys: Sequence[float], resampled: Sequence[Floats]
+    xs: Sequence[float], ys: Sequence[float], resampled: Sequence[Callable[[], Floats]]
 ) -> tuple[FittedLine | None, str]:
     """Return the line, or None and why there is none."""
     for letter, values in (("x", xs), ("y", ys)):
@@ -268,8 +292,9 @@ def _line(
             return None, f"{len(bad)} of {len(values)} points have {letter} = {bad[0]}, not above 0"
     if (distinct := len(set(xs))) < LEAST:
         return None, f"{distinct} distinct points, fewer than {LEAST}"
-    width = min(map(len, resampled))
-    drawn = np.stack([values[:width] for values in resampled])
+    means = [redraw() for redraw in resampled]
+    width = min(map(len, means))
+    drawn = np.stack([values[:width] for values in means])
     if not np.all(np.isfinite(drawn) & (drawn > 0)):
         return None, "a resample of the replicates is not above 0"
     return fit_line(np.array(xs), np.array(ys), drawn), ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,15 @@ Record = dict[str, Any]
 
 def point_records(points: Iterable[Point], results: Mapping[str, CellResult]) -> list[Record]:
     """Return one record per reported point; a cell that has not run has status ``missing``."""
-    listed = list(points)
-    options = {name for p in listed for name, _ in p.cell.run.algorithm.options}
+    return list(each_record(list(points), results))
+
+
+def each_record(points: Sequence[Point], results: Mapping[str, CellResult]) -> Iterator[Record]:
+    """Yield the same, one after the other."""
+    options = {name for p in points for name, _ in p.cell.run.algorithm.options}
     options -= {"sync", "sync_batch"}  # columns of their own
-    return [_point_record(point, results.get(point.cell.id), options) for point in listed]
+    for point in points:
+        yield _point_record(point, results.get(point.cell.id), options)
 
 
 def cell_records(rows: Iterable[StoredCell]) -> list[Record]:
