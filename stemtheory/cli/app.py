@@ -243,6 +243,7 @@ def reproduce(
     full: o.Full = False,
     pack: cli_claims.PackNames = None,
     out: o.OutFolder = Path("out"),
+    formats: o.MoreFormats = None,
     json: o.Json = False,
 ) -> int:
     """Check every claim, run every sweep, draw every figure, and write one report.
@@ -255,7 +256,11 @@ def reproduce(
     try:
         with waiting(lines=True, rough=full) as told:  # only --quick was ever measured as a whole
             result = report.reproduce(
-                mode=o.mode(quick, full), out=out, progress=told, packs=pack or ()
+                mode=o.mode(quick, full),
+                out=out,
+                progress=told,
+                packs=pack or (),
+                formats=o.format_names(formats) if formats else (),
             )
     except StoreError as error:
         return console.complain(str(error), 1)

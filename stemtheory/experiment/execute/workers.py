@@ -34,6 +34,7 @@ class Processes(Executor):
     """Runs chunks of cells in ``jobs`` processes."""
 
     def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
         self._threads = ThreadPoolExecutor(jobs)
         self._workers = [Worker() for _ in range(jobs)]
         self._idle: SimpleQueue[Worker] = SimpleQueue()
