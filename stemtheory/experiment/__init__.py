@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from stemtheory.experiment.design.points import NO_CURVE, Machine, points
     from stemtheory.experiment.design.spec import Spec, load_spec, parse_spec
     from stemtheory.experiment.design.where import condition
-    from stemtheory.experiment.execute.executors import MOST_JOBS, shared_workers
+    from stemtheory.experiment.execute.executors import MOST_JOBS
     from stemtheory.experiment.execute.forecast import weight
     from stemtheory.experiment.execute.work import run_cell
+    from stemtheory.experiment.execute.workers import shared_workers
     from stemtheory.experiment.faults import StoreError, SweepStopped, WorkersLostError
     from stemtheory.experiment.fits.exponents import Fit
     from stemtheory.experiment.fits.targets import Target

@@ -67,7 +67,7 @@ def _pool(workers: int) -> ProcessPoolExecutor | None:
         if is_out_of_handles(error):
             raise
         sys.stderr.write(
-            f"stemtheory: one process does all of it, since the system lends no semaphores"
+            f"stemtheory: one process does it all, since the system lends no semaphores"
             f" ({error}; they live in /dev/shm)\n"
         )
         return None

@@ -10,11 +10,12 @@ Paper: Definition (Def: StationaryPt), Definition (Def: CommunicationComplexity)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stemtheory.runtime import Floats, UsageError, Verdict, generator, real, whole
+from stemtheory.runtime import Floats, Ints, UsageError, Verdict, generator, real, whole
 
 RESAMPLES = 400
 
@@ -107,10 +108,17 @@ def resampled_means(running: Floats, n: int, seed: int, key: tuple[int, ...]) ->
     Every time draws the same replicates: they are one run. ``seed`` and ``key`` are the address.
     """
     R = running.shape[1]
+    means: Floats = running @ _counts(R, n, seed, key).T / R
+    return means
+
+
+@lru_cache(64)  # cells whose noise is the same are many, and drawing takes longer than averaging
+def _counts(R: int, n: int, seed: int, key: tuple[int, ...]) -> Ints:
+    """Return how often each of R replicates is drawn, n times over."""
     stream = generator(np.random.SeedSequence(seed, spawn_key=key))
     counts = stream.multinomial(R, np.full(R, 1 / R), size=n)
-    means: Floats = running @ counts.T / R
-    return means
+    counts.flags.writeable = False
+    return counts
 
 
 def _cross(t: Floats, columns: Floats, epsilon: float) -> Floats:

@@ -343,11 +343,11 @@ def test_sweeps_within_the_budget_are_in_the_report(
     monkeypatch.setattr(report_sweeps, "load_spec", spec)
     read: list[Path | None] = []
 
-    def table(mode: str, store: Path | None, progress: Any) -> FigureTable:
+    def reading(mode: str, store: Path | None, progress: Any) -> FigureTable:
         read.append(store)
         return _table(mode, store, progress)
 
-    figure = replace(STUB, sweep="small", table=table)
+    figure = replace(STUB, sweep="small", table=reading)
     for module in (drawing, report):
         monkeypatch.setattr(module, "figure_entry", lambda name: figure)
     notes: list[str] = []

@@ -12,12 +12,11 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextvars import ContextVar
 from typing import Any
 
 from stemtheory._version import __version__
 from stemtheory.experiment.execute.work import run_cell
-from stemtheory.experiment.execute.workers import Processes
+from stemtheory.experiment.execute.workers import processes
 from stemtheory.experiment.faults import WorkersLostError
 from stemtheory.runtime import STREAM_VERSION, UsageError, choice, whole
 
@@ -25,8 +24,6 @@ TIMEOUT = 20  # seconds that a scheduler has to answer
 KINDS = ("auto", "serial", "threads", "processes", "dask")
 ADDRESS = re.compile(r"local|[a-z]+://\S+|\S+:\d+")
 MOST_JOBS = 4 * (os.cpu_count() or 1)  # at a time: more of them only take memory from each other
-
-_shared: ContextVar[Processes | None] = ContextVar("shared", default=None)
 
 
 class Serial(Executor):
@@ -80,26 +77,15 @@ def open_executor(
         with _dask(jobs, dask or "local") as (client, cores):
             # pure=False: a task is never taken for one that ran before
             yield client.get_executor(pure=False), cores
-    elif kind == "processes" and (shared := _shared.get()) is not None:
-        yield shared, shared.jobs
+    elif kind == "processes":
+        with processes(jobs) as pool:
+            yield pool, pool.jobs
     else:
-        pool = Processes(jobs) if kind == "processes" else ThreadPoolExecutor(jobs)
+        threads = ThreadPoolExecutor(jobs)
         try:
-            yield pool, jobs
+            yield threads, jobs
         finally:
-            pool.shutdown(wait=not (kind == "threads" and hurried()), cancel_futures=True)
-
-
-@contextlib.contextmanager
-def shared_workers(jobs: int) -> Iterator[None]:
-    """Let the sweeps inside use the same processes: each loads code and kernels once."""
-    pool = Processes(min(jobs, MOST_JOBS))
-    mark = _shared.set(pool)
-    try:
-        yield
-    finally:
-        _shared.reset(mark)
-        pool.shutdown(cancel_futures=True)
+            threads.shutdown(wait=not hurried(), cancel_futures=True)
 
 
 def is_lost_worker(error: BaseException) -> bool:
