@@ -7,16 +7,8 @@ that it has recorded, so that claims about the same run share it.
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import starmap
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
 from typing import Any
 
 from stemtheory.claims.base import Case, Claim
@@ -36,8 +28,9 @@ from stemtheory.runtime import (
     MODES,
     callback,
     choice,
+    cores,
     counter,
-    is_out_of_handles,
+    side_by_side,
     truth,
     uncounted,
     whole,
@@ -143,14 +136,10 @@ def outcomes(
     orders = {c.id: (tuple(patterns), c.id, level, seed, mutants, tuple(packs)) for c in chosen}
     efforts = {c.id: effort(c, level) for c in chosen}
     waiting = sorted(orders.values(), key=lambda order: -efforts[order[1]])
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = min(jobs or cores or 1, len(chosen))
-    if jobs is None and len(chosen) < ALONE and level == "quick":
-        workers = 1
+    few = jobs is None and len(chosen) < ALONE and level == "quick"
     done: dict[str, Outcome] = {}
     worked = counter(sum(efforts.values()))
-    pool = None if workers == 1 else _pool(workers)
-    for outcome in starmap(answer, waiting) if pool is None else _side_by_side(waiting, pool):
+    for outcome in side_by_side(answer, waiting, 1 if few else jobs or cores()):
         done[outcome.name] = outcome
         worked(efforts[outcome.name])
         progress(f"{len(done)}/{len(chosen)} {outcome.name}")
@@ -185,49 +174,3 @@ def _seconds(subject: Any) -> float:
     if not isinstance(subject, Case) or subject.T > LONGEST:  # nothing is run
         return PER_FORMULA
     return subject.T * (PER_STEP + PER_ELEMENT * subject.replicates * subject.K * subject.dim)
-
-
-def _begin() -> None:
-    """Let a worker end with the process that asked, also when that is killed."""
-    parent = parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    wait([parent])
-    os._exit(1)
-
-
-def _pool(workers: int) -> ProcessPoolExecutor | None:
-    """Return processes for claims, None where the system has no semaphores for them."""
-    # spawn: the same on every system, and no thread is copied in the middle of its work
-    context = get_context("spawn")
-    try:
-        return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin)
-    except (OSError, ImportError, NotImplementedError) as error:
-        if is_out_of_handles(error):
-            raise
-        sys.stderr.write(
-            f"stemtheory: one process checks all claims, since the system lends no semaphores"
-            f" ({error}; they live in /dev/shm)\n"
-        )
-        return None
-
-
-def _side_by_side(
-    orders: Sequence[tuple[Any, ...]], pool: ProcessPoolExecutor
-) -> Iterator[Outcome]:
-    with pool:
-        # A terminal sends SIGINT to every process, also to one that is still starting: workers
-        # inherit that it waits.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        try:
-            futures = [pool.submit(answer, *order) for order in orders]
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)

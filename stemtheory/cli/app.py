@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from copy import copy
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -39,12 +41,28 @@ app = typer.Typer(
 def main(argv: Sequence[str] | None = None) -> int:
     """Return the exit code of one command; without arguments it prints the help and returns 0."""
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
-    command = typer.main.get_command(app)
     return console.guarded(
-        lambda: command.main(args=arguments, prog_name="stemtheory", standalone_mode=False),
+        lambda: program(arguments[0]).main(
+            args=arguments, prog_name="stemtheory", standalone_mode=False
+        ),
         as_json="--json" in arguments,
         last=argv is None,
     )
+
+
+@cache
+def program(first: str = "") -> Any:
+    """Return the program: with the one command that is called ``first``, or else with all.
+
+    Reading the options of every command takes longer than what many a command does.
+    """
+    alone = copy(app)
+    alone.registered_commands = [
+        command
+        for command in app.registered_commands
+        if first == (command.name or getattr(command.callback, "__name__", ""))
+    ]
+    return typer.main.get_command(alone if alone.registered_commands else app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -243,6 +261,7 @@ def reproduce(
     full: o.Full = False,
     pack: cli_claims.PackNames = None,
     out: o.OutFolder = Path("out"),
+    formats: o.MoreFormats = None,
     json: o.Json = False,
 ) -> int:
     """Check every claim, run every sweep, draw every figure, and write one report.
@@ -255,7 +274,11 @@ def reproduce(
     try:
         with waiting(lines=True, rough=full) as told:  # only --quick was ever measured as a whole
             result = report.reproduce(
-                mode=o.mode(quick, full), out=out, progress=told, packs=pack or ()
+                mode=o.mode(quick, full),
+                out=out,
+                progress=told,
+                packs=pack or (),
+                formats=o.format_names(formats) if formats else (),
             )
     except StoreError as error:
         return console.complain(str(error), 1)

@@ -126,6 +126,8 @@ OutFolder = Annotated[Path, _output("--out DIR", "folder of the results", True)]
 Store = Annotated[File, _output("--store FILE", "results of sweeps")]
 _FORMAT = "png, pdf, svg, with commas"
 Formats = Annotated[list[str] | None, _output("--format NAMES", _FORMAT, "png")]
+_MORE = "figures as pdf and svg as well, with commas"
+MoreFormats = Annotated[list[str] | None, _output("--format NAMES", _MORE, "png; all with --full")]
 _WIDTH = "for print: column (3.3 in) or page (7 in)"
 Width = Annotated[Text, _output("--width NAME", _WIDTH, "a screen's")]
 

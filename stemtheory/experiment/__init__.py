@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from stemtheory.experiment.execute.executors import MOST_JOBS
     from stemtheory.experiment.execute.forecast import weight
     from stemtheory.experiment.execute.work import run_cell
+    from stemtheory.experiment.execute.workers import shared_workers
     from stemtheory.experiment.faults import StoreError, SweepStopped, WorkersLostError
     from stemtheory.experiment.fits.exponents import Fit
     from stemtheory.experiment.fits.targets import Target

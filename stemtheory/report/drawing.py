@@ -138,9 +138,14 @@ def draw_figures(
         raise UsageError(f"store was given, but {named} is not drawn from a sweep: leave it out.")
     folder = writable_folder(file_path("out", out))
     drawn = []
+    tables: dict[object, FigureTable] = {}  # figures that show one table share it
     for i, entry in enumerate(entries):
         with part(i / len(entries), (i + 1) / len(entries)):
-            drawn.append(_draw_one(entry, mode, store, folder, formats, width or "", progress))
+            if entry.table not in tables:
+                tables[entry.table] = _table_of(entry, mode, store, progress)
+            progress(f"figure {entry.name}: drawing")
+            table = tables[entry.table]
+            drawn.append(_draw_one(entry, table, mode, store, folder, formats, width or ""))
     return drawn
 
 
@@ -182,8 +187,12 @@ def render(
 ) -> bytes:
     """Return what ``draw`` puts on a figure as the bytes of a file, the same on every run."""
     with drawn(draw, size, width) as canvas:
-        buffer = io.BytesIO()
-        canvas.savefig(buffer, format=kind, metadata=FORMATS[kind])
+        return _saved(canvas, kind)
+
+
+def _saved(canvas: Canvas, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    canvas.savefig(buffer, format=kind, metadata=FORMATS[kind])
     return buffer.getvalue()
 
 
@@ -192,10 +201,9 @@ def picture(entry: Figure, table: FigureTable, kind: str, width: str = "") -> by
     return render(lambda canvas: entry.draw(table, canvas), entry.size, kind, width)
 
 
-def panels_in_words(entry: Figure, table: FigureTable) -> str:
+def _panels_in_words(canvas: Canvas) -> str:
     """Return what stands on a figure for who cannot see it: titles and labels of its panels."""
-    with drawn(lambda canvas: entry.draw(table, canvas), entry.size) as canvas:
-        panels = [_words(ax) for ax in canvas.axes if ax.get_label() != "<colorbar>"]
+    panels = [_words(ax) for ax in canvas.axes if ax.get_label() != "<colorbar>"]
     return "; ".join(words for words in panels if words)
 
 
@@ -268,33 +276,38 @@ def writable_folder(path: Path) -> Path:
     return path
 
 
-def _draw_one(
-    entry: Figure,
-    mode: str,
-    store: Path | None,
-    folder: Path,
-    formats: Sequence[str],
-    width: str,
-    progress: Progress,
-) -> dict[str, Any]:
+def _table_of(entry: Figure, mode: str, store: Path | None, progress: Progress) -> FigureTable:
     own = store if entry.sweep else None
     # a sweep knows how much there is of it; a figure that runs this and that does not
     unknown = "" if entry.sweep else ", how long is not known"
     progress(f"figure {entry.name}: {f'reading {own}' if own else f'computing{unknown}'}")
     with contextlib.nullcontext() if entry.sweep else uncounted():
-        table = entry.table(mode, own, progress)
-    progress(f"figure {entry.name}: drawing")
+        return entry.table(mode, own, progress)
+
+
+def _draw_one(
+    entry: Figure,
+    table: FigureTable,
+    mode: str,
+    store: Path | None,
+    folder: Path,
+    formats: Sequence[str],
+    width: str,
+) -> dict[str, Any]:
     caption = full_caption(entry, table, mode, store, width)
     texts = {"csv": table.csv()}
     if entry.view is not None:
         shown = entry.view(table)
         texts |= {"md": shown.markdown(), "tex": shown.latex()}
     texts["txt"] = caption + "\n"
-    contents = {kind: picture(entry, table, kind, width) for kind in formats} | texts
-    files = [write_whole(folder / f"{entry.name}.{end}", it) for end, it in contents.items()]
-    paths = [str(file) for file in files]
-    panels = panels_in_words(entry, table)
-    return {"name": entry.name, "files": paths, "caption": caption, "panels": panels}
+    # laying a figure out is most of the work, and what was saved once is laid out otherwise
+    with drawn(lambda canvas: entry.draw(table, canvas), entry.size, width) as canvas:
+        panels = _panels_in_words(canvas)
+        contents = {kind: _saved(canvas, kind) for kind in formats[:1]}
+    contents |= {kind: picture(entry, table, kind, width) for kind in formats[1:]}
+    written = (contents | texts).items()
+    files = [str(write_whole(folder / f"{entry.name}.{end}", it)) for end, it in written]
+    return {"name": entry.name, "files": files, "caption": caption, "panels": panels}
 
 
 def write_table(table: Table, stem: Path) -> list[Path]:

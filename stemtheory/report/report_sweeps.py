@@ -17,13 +17,14 @@ from stemtheory.experiment import (
     load_spec,
     point_records,
     run_sweep,
+    shared_workers,
     weight,
 )
 from stemtheory.oracles import catalogue
 from stemtheory.report.drawing import writable_folder
 from stemtheory.report.manifest import Manifest, key_of
 from stemtheory.report.tables import Column, Table
-from stemtheory.runtime import part
+from stemtheory.runtime import cores, part
 
 BUDGET = {"quick": 60.0, "full": 1800.0}  # predicted seconds on a machine of speed 1
 ROOTS = ("stemtheory.experiment", "stemtheory.report.report_sweeps")
@@ -43,10 +44,11 @@ def every_sweep(mode: str, manifest: Manifest) -> tuple[list[Result], list[str]]
     """
     chosen, left_out = within_budget(mode)
     total, spent, results = sum(chosen.values()), 0.0, []
-    for name, seconds in chosen.items():
-        with part(spent / total, (spent + seconds) / total):
-            results.append(one_sweep(name, mode, manifest))
-        spent += seconds
+    with shared_workers(cores()):
+        for name, seconds in chosen.items():
+            with part(spent / total, (spent + seconds) / total):
+                results.append(one_sweep(name, mode, manifest))
+            spent += seconds
     return results, left_out
 
 
@@ -76,7 +78,7 @@ def one_sweep(name: str, mode: str, manifest: Manifest) -> Result:
         store, csv = (place / f"{name}-{mode}.{ending}" for ending in ("sqlite", "csv"))
         for old in () if again else place.glob(f"{store.name}*"):
             old.unlink()
-        found = run_sweep(spec, store=store)
+        found = run_sweep(spec, store=store, jobs=cores())
         export_records(_records(found), csv)
         return described(spec, found, csv.relative_to(manifest.folder).as_posix()), [csv]
 

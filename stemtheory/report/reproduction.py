@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from stemtheory.bounds import evaluate, setting_of
 from stemtheory.claims import Packs, chosen_packs, select, together
 from stemtheory.oracles import catalogue
 from stemtheory.report import ledger_files, report_sweeps
+from stemtheory.report.drawing import FORMATS as KINDS
 from stemtheory.report.drawing import (
     MODES,
     STYLE,
@@ -35,7 +36,17 @@ from stemtheory.report.manifest import Manifest, key_of
 from stemtheory.report.pages import TEMPLATES
 from stemtheory.report.report_page import report_page
 from stemtheory.report.tables import Column, Table, Value
-from stemtheory.runtime import choice, counter, part, uncounted, write_whole
+from stemtheory.runtime import (
+    choice,
+    cores,
+    counter,
+    listener,
+    part,
+    several,
+    side_by_side,
+    uncounted,
+    write_whole,
+)
 from stemtheory.simulator import Trace, simulate
 
 SEED = 0
@@ -45,7 +56,7 @@ NUS = (0.0, 0.5, 1.0)
 BOUNDS_SHOWN = {"stem": ("stem-intermediate", "stem-theorem"), "fedavg": ("fedavg-theorem",)}
 STEPS = {"quick": 4096, "full": 65536}
 REPLICATES = 32
-FORMATS = ("png", "pdf", "svg")
+FORMATS = {"quick": ("png",), "full": ("png", "pdf", "svg")}  # the page shows the first
 APART = ("paper_figure", "gradient_floor")  # figures that take longer than all others together
 # The shares of claims, bounds, sweeps and figures in the time: quick measured, full guessed.
 PARTS = {"quick": (0.2, 0.13, 0.45, 0.22), "full": (0.2, 0.1, 0.5, 0.2)}
@@ -58,21 +69,25 @@ def reproduce(
     out: Path = Path("out"),
     progress: Callable[[str], None] = lambda _: None,
     packs: Packs = (),
+    formats: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return where the report is, what was verified, the figures, and the seconds it took.
 
     ``quick`` is what runs unless ``full`` is asked for (``default`` means quick here). The files
     are the same on every run; only ``seconds`` differs. What the folder holds already and nothing
     has changed of is not made again (``manifest.json``), so a run that was stopped goes on. The
-    claims are those of ``packs``, by names or folders; of every installed one without any.
+    claims are those of ``packs``, by names or folders; of every installed one without any. Figures
+    are PNG files, in ``full`` also PDF and SVG, and what ``formats`` names besides.
 
     Raises
     ------
     UsageError
-        Before any work, for an unknown mode or a folder that cannot be written.
+        Before any work, for an unknown mode or format, or a folder that cannot be written.
     """
     start = time.perf_counter()
     mode = "full" if choice("mode", mode, MODES) == "full" else "quick"
+    asked = (choice("format", kind, KINDS) for kind in several("formats", formats))
+    kinds = tuple(dict.fromkeys((*FORMATS[mode], *asked)))
     folder = writable_folder(out)
     load_matplotlib()
     manifest = Manifest(folder, progress)
@@ -84,7 +99,7 @@ def reproduce(
     with part(*shares[2:4]):
         sweeps, long_sweeps = report_sweeps.every_sweep(mode, manifest)
     with part(*shares[3:5]):
-        figures, left_out = every_figure(mode, manifest)
+        figures, left_out = every_figure(mode, kinds, manifest)
     progress("writing the report")
     write_explorer(folder / EXPLORER, beside=True)
     page = report_page(
@@ -111,49 +126,90 @@ def reproduce(
     }
 
 
-def every_figure(mode: str, manifest: Manifest) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the figures drawn, and those left out with the reason for each."""
-    drawn: list[dict[str, Any]] = []
+def every_figure(
+    mode: str, formats: tuple[str, ...], manifest: Manifest
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return the figures drawn, and those left out with the reason for each.
+
+    Those that are not there already are drawn side by side, and each is noted when it is done.
+    """
+    modes, left_out = chosen_figures(mode, manifest)
+    keys = {name: figure_key(name, own, formats, manifest) for name, own in modes.items()}
+    drawn: dict[str, dict[str, Any]] = {}
+    for name, key in keys.items():
+        if (kept := manifest.kept(f"figure {name}", key)) is not None:
+            drawn[name] = kept
+            manifest.progress(f"figure {name}: as before")
+            listener()(len(drawn) / len(keys), True)
+    missing = {name: modes[name] for name in keys if name not in drawn}
+    for name in missing:
+        manifest.begin(f"figure {name}", keys[name])
+    if missing:
+        manifest.progress(f"drawing {len(missing)} of {len(keys)} figures")
+    for found in side_by_side(figures_of, orders_of(missing, formats, manifest.folder), cores()):
+        for figure in found:
+            name = figure["name"]
+            drawn[name] = figure
+            files = [manifest.folder / file for file in figure["files"]]
+            manifest.done(f"figure {name}", keys[name], figure, files)
+            manifest.progress(f"figure {name}: drawn")
+            listener()(len(drawn) / len(keys))
+    return [_placed(drawn[name], manifest.folder) for name in keys], left_out
+
+
+def _placed(figure: dict[str, Any], folder: Path) -> dict[str, Any]:
+    return {**figure, "files": [str(folder / file) for file in figure["files"]]}
+
+
+def chosen_figures(mode: str, manifest: Manifest) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the mode of every figure that is drawn, and why the others are left out."""
+    chosen: dict[str, str] = {}
     left_out: dict[str, str] = {}
-    names = catalogue.names("figures")
-    for i, name in enumerate(names):
+    for name in catalogue.names("figures"):
         entry = figure_entry(name)
         measured = report_sweeps.store_of(entry.sweep, mode, manifest.folder)
-        chosen = entry.report_mode if mode == "full" and measured is None else mode
-        reason = entry.lacks(chosen)
+        own = entry.report_mode if mode == "full" and measured is None else mode
+        reason = entry.lacks(own)
         if mode == "quick" and name.startswith(APART):
             reason = "it trains networks on images, which takes longer than all else here"
         if reason is None:
-            with part(i / len(names), (i + 1) / len(names)):
-                drawn.append(one_figure(name, chosen, manifest))
+            chosen[name] = own
         else:
             manifest.progress(f"figure {name}: left out, {reason}")
             left_out[name] = reason
-    return drawn, left_out
+    return chosen, left_out
 
 
-def one_figure(name: str, mode: str, manifest: Manifest) -> dict[str, Any]:
-    """Return name, files and caption of a figure, drawn unless it is there already."""
-    folder = manifest.folder
-    sweep = figure_entry(name).sweep  # the report may have measured it already
-    measured = manifest.parts.get(f"sweep {sweep}", {}).get("key")
-
-    def make(_: bool) -> tuple[dict[str, Any], list[Path]]:
-        (found,) = draw_figures(
-            [name],
-            mode=mode,
-            store=report_sweeps.store_of(sweep, mode, folder),
-            out=folder / "figures",
-            formats=FORMATS,
-            progress=manifest.progress,
-        )
-        files = [Path(file) for file in found["files"]]
-        return found | {"files": [file.relative_to(folder).as_posix() for file in files]}, files
-
+def figure_key(name: str, mode: str, formats: tuple[str, ...], manifest: Manifest) -> str:
+    """Return the key of a figure; the report may have measured its sweep already."""
+    measured = manifest.parts.get(f"sweep {figure_entry(name).sweep}", {}).get("key")
     roots = (f"stemtheory.figures.{name}", "stemtheory.report.drawing")
-    key = key_of(roots, mode, FORMATS, measured, data=[STYLE])
-    kept = manifest.made(f"figure {name}", key, make)
-    return {**kept, "files": [str(folder / file) for file in kept["files"]]}
+    return key_of(roots, mode, formats, measured, data=[STYLE])
+
+
+def orders_of(
+    modes: Mapping[str, str], formats: tuple[str, ...], folder: Path
+) -> list[tuple[Any, ...]]:
+    """Return what ``figures_of`` is asked: figures that show one table come together."""
+    together: dict[tuple[object, str], list[str]] = {}
+    for name, mode in modes.items():
+        together.setdefault((figure_entry(name).table, mode), []).append(name)
+    orders = []
+    for (_, mode), names in together.items():
+        store = report_sweeps.store_of(figure_entry(names[0]).sweep, mode, folder)
+        orders.append((tuple(names), mode, store, folder, formats))
+    return orders
+
+
+def figures_of(
+    names: tuple[str, ...], mode: str, store: Path | None, folder: Path, formats: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Return name, files in the folder and caption of figures, drawn."""
+    every = draw_figures(names, mode=mode, store=store, out=folder / "figures", formats=formats)
+    return [
+        figure | {"files": [Path(f).relative_to(folder).as_posix() for f in figure["files"]]}
+        for figure in every
+    ]
 
 
 def checked_claims(mode: str, manifest: Manifest, packs: Packs = ()) -> dict[str, Any]:

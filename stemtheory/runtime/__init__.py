@@ -39,6 +39,7 @@ from stemtheory.runtime.philox import (
     WEYL,
     PhiloxStream,
 )
+from stemtheory.runtime.processes import cores, side_by_side
 from stemtheory.runtime.progress import (
     MODES,
     Listener,

@@ -13,6 +13,7 @@ import itertools
 import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import typer
 
 from stemtheory.claims.casefiles import shipped
 from stemtheory.cli.app import app, main
+from stemtheory.experiment import shared_workers
 from tests.helpers.sources import ROOT
 
 VALUES = (
@@ -110,6 +112,13 @@ def complaint(argv: tuple[str, ...], read: pytest.CaptureFixture[str]) -> str:
     if code == 2:
         fine = fine and out == "" and len(lines) == 1
     return "" if fine else f"{' '.join(argv)}: {code}, {err}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_worker() -> Iterator[None]:
+    """Let every forecast of a dry run be measured in one process, which hundreds would start."""
+    with shared_workers(1):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -248,24 +248,24 @@ def test_a_first_signal_says_what_is_waited_for_and_a_second_ends_it() -> None:
 
 NO_SEMAPHORES = """
 import sys
+from concurrent import futures
 from stemtheory.cli import main
-from stemtheory.claims import together
 
 def refused(*args, **options):
     raise FileNotFoundError(2, "No such file or directory")
 
 if __name__ == "__main__":
-    together.ProcessPoolExecutor = refused  # what it does where there is no /dev/shm
+    futures.ProcessPoolExecutor = refused  # what it does where there is no /dev/shm
     sys.exit(main(["verify", "U1", "U3", "SCH4", "--quick", "--jobs", "2"]))
 """
 
 
-def test_without_shared_memory_one_process_checks_all_claims(tmp_path: Path) -> None:
+def test_without_shared_memory_one_process_does_it_all(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", NO_SEMAPHORES], capture_output=True, text=True, cwd=ROOT
     )
     assert done.returncode == 0
-    assert done.stderr.startswith("stemtheory: one process checks all claims")
+    assert done.stderr.startswith("stemtheory: one process does it all")
     assert done.stderr.count("\n") == 1
     assert "none unexpected" in done.stdout
 

@@ -12,7 +12,7 @@ from stemtheory.cli.app import main
 from stemtheory.experiment import MOST_JOBS
 from stemtheory.experiment.design.rules import rules
 from stemtheory.experiment.design.spec import load_spec
-from stemtheory.experiment.execute import executors
+from stemtheory.experiment.execute import workers
 from stemtheory.experiment.execute.workers import Processes
 from stemtheory.experiment.sweep import Progress, run_sweep
 from tests.experiment.sweeps import SMALL, run, small
@@ -87,7 +87,7 @@ def test_a_thousand_jobs_are_as_many_as_help(
         opened.append(jobs)
         return Processes(jobs)
 
-    monkeypatch.setattr(executors, "Processes", noted)
+    monkeypatch.setattr(workers, "Processes", noted)
     path = str(tmp_path / "s.sqlite")
     assert main(["sweep", str(file), "--store", path, "--jobs", "1000"]) == 0
     assert f"jobs 1000: {MOST_JOBS} are run at a time" in capsys.readouterr().err

@@ -245,7 +245,7 @@ def test_reproduce_writes_one_report(tmp_path: Path) -> None:
         "manifest.json",
         *(f"bounds.{ending}" for ending in ("csv", "md", "tex")),
         *(f"ledger.{ending}" for ending in ("csv", "json", "md", "tex", "html")),
-        *(f"figures/stub.{ending}" for ending in ("png", "pdf", "svg", "txt", "csv", "md", "tex")),
+        *(f"figures/stub.{ending}" for ending in ("png", "txt", "csv", "md", "tex")),
     }
     assert Path(result["report"]) == tmp_path / "a/index.html"
     text = files["index.html"].decode()
@@ -271,7 +271,15 @@ def test_reproduce_writes_one_report(tmp_path: Path) -> None:
     report.reproduce(mode="default", out=tmp_path / "b")
     assert contents(tmp_path / "b") == files
     report.reproduce(mode="full", out=tmp_path / "b")
-    assert contents(tmp_path / "b")["bounds.csv"] != files["bounds.csv"]
+    full = contents(tmp_path / "b")
+    assert full["bounds.csv"] != files["bounds.csv"]
+    # the other formats come with the full form, and where they are asked for
+    assert set(full) - set(files) == {"figures/stub.pdf", "figures/stub.svg"}
+    report.reproduce(mode="quick", out=tmp_path / "a", formats=["svg"])
+    asked = contents(tmp_path / "a")
+    assert set(asked) - set(files) == {"figures/stub.svg"}
+    for one in (*files, "figures/stub.svg"):
+        assert one in ("index.html", "manifest.json") or asked[one] == {**full, **files}[one]
 
 
 @pytest.mark.usefixtures("short")
@@ -290,9 +298,8 @@ def test_a_second_run_does_only_what_changed(
     files = contents(tmp_path)
     assert done() == []
     assert contents(tmp_path) == files
-    (tmp_path / "figures/stub.svg").write_text("damaged")
-    computing = "figure stub: computing, how long is not known"
-    assert done() == [computing, "figure stub: drawing"]
+    (tmp_path / "figures/stub.png").write_text("damaged")
+    assert done() == ["drawing 1 of 1 figures", "figure stub: drawn"]
     assert contents(tmp_path) == files
     (tmp_path / "bounds.csv").unlink()
     assert done() == ["measured against bound: quadratic"]
@@ -334,13 +341,19 @@ def test_sweeps_within_the_budget_are_in_the_report(
 
     monkeypatch.setattr(catalogue, "names", listed)
     monkeypatch.setattr(report_sweeps, "load_spec", spec)
-    figure = replace(STUB, sweep="small")
+    read: list[Path | None] = []
+
+    def reading(mode: str, store: Path | None, progress: Any) -> FigureTable:
+        read.append(store)
+        return _table(mode, store, progress)
+
+    figure = replace(STUB, sweep="small", table=reading)
     for module in (drawing, report):
         monkeypatch.setattr(module, "figure_entry", lambda name: figure)
     notes: list[str] = []
     report.reproduce(mode="quick", out=tmp_path, progress=notes.append)
     assert "sweep small: running" in notes
-    assert any("figure stub: reading" in note for note in notes)
+    assert read == [tmp_path / "sweeps/small-quick.sqlite"]
     table = (tmp_path / "sweeps/small-quick.csv").read_text()
     assert len(list(csv.DictReader(io.StringIO(table)))) == 2
     text = (tmp_path / "index.html").read_text()
@@ -498,12 +511,17 @@ def test_a_violated_bound_is_unexpected(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 @pytest.mark.usefixtures("short")
-@pytest.mark.parametrize(("mode", "place"), [("slow", "new"), ("quick", "file/out")])
-def test_bad_input_is_refused_before_any_work(mode: str, place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("mode", "kind", "place"),
+    [("slow", "png", "new"), ("quick", "gif", "new"), ("quick", "png", "file/out")],
+)
+def test_bad_input_is_refused_before_any_work(
+    mode: str, kind: str, place: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     notes: list[str] = []
     with pytest.raises(UsageError):
-        report.reproduce(mode=mode, out=tmp_path / place, progress=notes.append)
+        report.reproduce(mode=mode, out=tmp_path / place, progress=notes.append, formats=[kind])
     assert notes == []
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

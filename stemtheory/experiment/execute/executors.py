@@ -16,7 +16,7 @@ from typing import Any
 
 from stemtheory._version import __version__
 from stemtheory.experiment.execute.work import run_cell
-from stemtheory.experiment.execute.workers import Processes
+from stemtheory.experiment.execute.workers import processes
 from stemtheory.experiment.faults import WorkersLostError
 from stemtheory.runtime import STREAM_VERSION, UsageError, choice, whole
 
@@ -77,12 +77,15 @@ def open_executor(
         with _dask(jobs, dask or "local") as (client, cores):
             # pure=False: a task is never taken for one that ran before
             yield client.get_executor(pure=False), cores
+    elif kind == "processes":
+        with processes(jobs) as pool:
+            yield pool, pool.jobs
     else:
-        pool = Processes(jobs) if kind == "processes" else ThreadPoolExecutor(jobs)
+        threads = ThreadPoolExecutor(jobs)
         try:
-            yield pool, jobs
+            yield threads, jobs
         finally:
-            pool.shutdown(wait=not (kind == "threads" and hurried()), cancel_futures=True)
+            threads.shutdown(wait=not hurried(), cancel_futures=True)
 
 
 def is_lost_worker(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from stemtheory.experiment.design.cells import Cell
-from stemtheory.experiment.execute.workers import Worker
+from stemtheory.experiment.execute.workers import processes
 from stemtheory.simulator import ARRAY_BYTES
 
 PROBE_SECONDS, MOST_PROBES = 0.02, 24  # by the model; together a second or two
@@ -79,12 +79,8 @@ def _slowness(cells: Sequence[Cell]) -> list[float]:
     if not cells:
         return []
     probes = [_short(cell) for cell in cells]
-    worker = Worker()
-    try:
-        results = worker.run([probe for probe in probes for _ in range(2)])
-    finally:
-        worker.kill()
-        worker.bury()
+    with processes(1) as pool:
+        results = pool.run([probe for probe in probes for _ in range(2)])
     return [
         1.0 if result.status == "failed" else result.wall_seconds / weight(probe)
         for probe, result in zip(probes, results[1::2], strict=True)

@@ -15,6 +15,8 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
 from typing import Any
@@ -34,6 +36,7 @@ class Processes(Executor):
     """Runs chunks of cells in ``jobs`` processes."""
 
     def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
         self._threads = ThreadPoolExecutor(jobs)
         self._workers = [Worker() for _ in range(jobs)]
         self._idle: SimpleQueue[Worker] = SimpleQueue()
@@ -42,7 +45,7 @@ class Processes(Executor):
 
     def submit(self, _fn: Any, /, *args: Any, **_kwargs: Any) -> Future[Any]:
         """Return the future outcomes of the cells that are the first argument."""
-        return self._threads.submit(self._run, args[0])
+        return self._threads.submit(self.run, args[0])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End all workers at once; the outcomes that are there still come back."""
@@ -52,12 +55,40 @@ class Processes(Executor):
         for worker in self._workers if wait else ():
             worker.bury()
 
-    def _run(self, cells: Sequence[Cell]) -> list[CellResult]:
+    def run(self, cells: Sequence[Cell]) -> list[CellResult]:
+        """Return the outcomes of the cells, from one process."""
         worker = self._idle.get()
         try:
             return worker.run(cells)
         finally:
             self._idle.put(worker)
+
+
+_shared: ContextVar[Processes | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def processes(jobs: int) -> Iterator[Processes]:
+    """Open ``jobs`` processes, or those that are shared here."""
+    if (lent := _shared.get()) is not None:
+        yield lent
+        return
+    pool = Processes(jobs)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def shared_workers(jobs: int) -> Iterator[None]:
+    """Let sweeps and forecasts inside use the same processes: each loads code and kernels once."""
+    with processes(jobs) as pool:
+        mark = _shared.set(pool)
+        try:
+            yield
+        finally:
+            _shared.reset(mark)
 
 
 class Worker:

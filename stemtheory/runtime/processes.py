@@ -1,0 +1,93 @@
+"""Work side by side: one process per core, whose answers do not depend on how many there are.
+
+Processes are spawned: the same on every system, and no thread is copied in the middle of its work.
+They end with the process that asked, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from stemtheory.runtime.files import is_out_of_handles
+
+if TYPE_CHECKING:  # most commands start no process, and need not wait for this
+    from concurrent.futures import ProcessPoolExecutor
+
+T = TypeVar("T")
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def side_by_side(
+    call: Callable[..., T], orders: Sequence[tuple[Any, ...]], jobs: int
+) -> Iterator[T]:
+    """Yield ``call(*order)`` of every order as it comes, ``jobs`` at a time; one job needs nobody.
+
+    ``call`` is a function of a module, and orders can be pickled.
+    """
+    pool = None if min(jobs, len(orders)) <= 1 else _pool(min(jobs, len(orders)))
+    return starmap(call, orders) if pool is None else _answers(call, orders, pool)
+
+
+def _begin() -> None:
+    """Let a worker end with the process that asked, also when that is killed."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    from multiprocessing.connection import wait
+
+    wait([parent])
+    os._exit(1)
+
+
+def _pool(workers: int) -> ProcessPoolExecutor | None:
+    """Return processes, None where the system has no semaphores for them."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    try:
+        return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
+    except (OSError, ImportError, NotImplementedError) as error:
+        if is_out_of_handles(error):
+            raise
+        sys.stderr.write(
+            f"stemtheory: one process does it all, since the system lends no semaphores"
+            f" ({error}; they live in /dev/shm)\n"
+        )
+        return None
+
+
+def _answers(
+    call: Callable[..., T], orders: Sequence[tuple[Any, ...]], pool: ProcessPoolExecutor
+) -> Iterator[T]:
+    from concurrent.futures import as_completed
+
+    with pool:
+        # A terminal sends SIGINT to every process, also to one that is still starting: workers
+        # inherit that it waits.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            futures = [pool.submit(call, *order) for order in orders]
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
