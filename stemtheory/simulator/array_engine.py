@@ -1,8 +1,9 @@
 """The array engine: all replicates and workers of a run in one array, on NumPy or CuPy.
 
-Arrays are [blocks, replicates, K, dim]. Work is cut twice for the cache, without changing a bit of
-the result: replicates are grouped (or, where one block is large, split) so that an array stays
-near ``ARRAY_BYTES``, and noise is drawn for a block of steps at a time near ``NOISE_BYTES``.
+Arrays are [blocks, replicates, K, dim]; a block has a stream of its own, and on the host it is one
+replicate. Work is cut twice for the cache, without changing a bit of the result: replicates are
+grouped (or, where one block is large, split) so that an array stays near ``ARRAY_BYTES``, and
+noise is drawn for a block of steps at a time near ``NOISE_BYTES``.
 The quantity measured at every t is ||grad f(xbar_t)||^2; it is read back once per block of steps.
 Where memory runs out, the group is halved and its halves start again from t = 1: replicate blocks
 own their noise, so the result is the same to the last bit.
