@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stemtheory import load_problem, simulate
-from stemtheory.runtime import NoiseKey, blocks, numpy_backend
+from stemtheory.runtime import NoiseKey, numpy_backend
 from stemtheory.schedules import Constant
 from stemtheory.simulator import Plan, resolve_sizes
 
@@ -122,7 +122,7 @@ def numpy_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], objec
     key = NoiseKey(0, dim, K, T, 1, I)
 
     def run() -> None:
-        for block, _ in enumerate(blocks(R)):
+        for block in range(-(-R // 8)):
             stream = np.random.Generator(np.random.SFC64(key.seed_sequence(block, "steps")))
             for t0 in range(0, T, 16):
                 shape = (min(16, T - t0), 8, TERMS[noise], K, dim)

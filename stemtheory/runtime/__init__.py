@@ -50,5 +50,12 @@ from stemtheory.runtime.progress import (
     uncounted,
 )
 from stemtheory.runtime.signals import WAITING, Stop, say_waiting
-from stemtheory.runtime.streams import REPLICATE_BLOCK, STREAM_VERSION, NoiseKey, blocks, generator
+from stemtheory.runtime.streams import (
+    REPLICATE_BLOCK,
+    STREAM_VERSION,
+    NoiseKey,
+    SideBySide,
+    blocks,
+    generator,
+)
 from stemtheory.runtime.verdict import DECIDING, Verdict, combine, t_quantile

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stemtheory.runtime.errors import UsageError, choice
-from stemtheory.runtime.streams import generator
+from stemtheory.runtime.streams import REPLICATE_BLOCK, generator
 
 BACKENDS = ("auto", "numpy", "cupy")
 Cause = Literal["not installed", "no device", "no kernels"]
@@ -34,8 +34,9 @@ class Backend:
     """An array library and the device it computes on.
 
     ``xp`` is the array namespace; ``to_host`` and ``from_host`` are the only two bridges between
-    it and NumPy; ``generator`` makes a stream of noise from a seed; ``reason`` says why this
-    backend was taken; ``free`` hands memory that no array uses back to the device.
+    it and NumPy; ``generator`` makes a stream of noise from a seed, and ``replicates_per_stream``
+    is how many replicates share one (see ``streams``); ``reason`` says why this backend was taken;
+    ``free`` hands memory that no array uses back to the device.
     """
 
     name: str
@@ -44,7 +45,8 @@ class Backend:
     reason: str
     to_host: Callable[[Any], Any]
     from_host: Callable[[Any], Any]
-    generator: Callable[[np.random.SeedSequence], Any]
+    generator: Callable[[Any], Any]
+    replicates_per_stream: int
     free: Callable[[], object] = gc.collect
 
     @property
@@ -118,6 +120,7 @@ def numpy_backend(reason: str) -> Backend:
         to_host=np.asarray,
         from_host=np.asarray,
         generator=generator,
+        replicates_per_stream=1,
     )
 
 
@@ -161,6 +164,7 @@ def _probe() -> Backend | BackendUnavailableError:
         to_host=cupy.asnumpy,
         from_host=cupy.asarray,
         generator=functools.partial(_device_generator, cupy),
+        replicates_per_stream=REPLICATE_BLOCK,
         free=functools.partial(_free, cupy),
     )
 

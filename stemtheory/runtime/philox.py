@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from stemtheory.runtime.arrays import Floats
-from stemtheory.runtime.streams import REPLICATE_BLOCK, NoiseKey
+from stemtheory.runtime.streams import NoiseKey
 
 ROUNDS = 10
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -86,21 +86,21 @@ def normals(
 
 @dataclass
 class PhiloxStream:
-    """The noise of one replicate block for one purpose, in the order of iterations.
+    """The noise of replicates from ``first`` on for one purpose, in the order of iterations.
 
     It takes the place of a generator: ``standard_normal`` hands out the iterations from ``t`` on.
     """
 
     key: NoiseKey
-    block: int
+    first: int
     purpose: str
     t: int = field(default=0)
 
     def standard_normal(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """Return normals of shape (n, replicates of the block, M, K, dim) for n iterations."""
+        """Return normals of shape (n, replicates, M, K, dim) for n iterations."""
         n, replicates, *tail = shape
         t = np.arange(self.t, self.t + n)[:, None]
-        who = REPLICATE_BLOCK * self.block + np.arange(replicates)
+        who = self.first + np.arange(replicates)
         self.t += n
         M, K, dim = tail
         drawn = normals(self.key.philox_key(), t, who, PURPOSES[self.purpose], (M, K, dim))

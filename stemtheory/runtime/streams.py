@@ -1,27 +1,38 @@
 """Every random number has an address: no global generator, no order of calls to depend on.
 
-The *noise key* is a hash of (seed, dim, K, T, b, I, stream version, replicate block, purpose).
+The *noise key* is a hash of (seed, dim, K, T, b, I, address version, replicate, purpose).
 The algorithm, its schedule, the reading and every dial are left out on purpose: what is compared
 shares its noise (common random numbers), while other T, b, I or K are independent points.
-Replicates come in blocks of ``REPLICATE_BLOCK``; each block owns a generator, so results do not
-depend on how blocks are spread over arrays, threads or processes.
+On the host each replicate owns a generator, so that what is drawn is used, and results do not
+depend on how replicates are spread over arrays, threads or processes. On a device, where a draw is
+a launch and a generator takes memory, a block of ``REPLICATE_BLOCK`` replicates shares one, and is
+drawn whole. Which of the two it is says ``Backend.replicates_per_stream``.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-STREAM_VERSION = 1
-REPLICATE_BLOCK = 8  # part of the stream's definition: another value is another stream version
+from stemtheory.runtime.arrays import Floats
+
+if TYPE_CHECKING:
+    from numpy.random.bit_generator import ISeedSequence
+
+STREAM_VERSION = 2  # raised where a seed gives other numbers anywhere: results are stored with it
+# Part of what is hashed: raised where no address may give what it gave. Stream version 2 only cut
+# the host's blocks into replicates, so walks, image runs, Philox and devices keep their numbers.
+ADDRESS_VERSION = 1
+REPLICATE_BLOCK = 8  # of a device: another value is another stream version
 
 
 @dataclass(frozen=True)
 class NoiseKey:
-    """What a stream of noise depends on, besides the replicate block and the purpose."""
+    """What a stream of noise depends on, besides the replicate and the purpose."""
 
     seed: int
     dim: int
@@ -30,12 +41,22 @@ class NoiseKey:
     b: float
     I: int
 
-    def seed_sequence(self, block: int, purpose: str) -> np.random.SeedSequence:
-        """Return the seed of replicate block ``block`` for one ``purpose``.
+    def replicate_seeds(self, who: range, purpose: str) -> list[ISeedSequence]:
+        """Return the seed of each of the replicates for one ``purpose``.
 
         Purposes are ``initial`` (the batch of B samples), ``steps`` and whatever an algorithm adds.
         """
-        text = canonical({**asdict(self), "version": STREAM_VERSION, "block": block}, purpose)
+        from stemtheory.runtime.seeds import TextSeed
+
+        text = canonical({**asdict(self), "version": ADDRESS_VERSION}, purpose)
+        return [TextSeed(f"{text};replicate={i}") for i in who]
+
+    def seed_sequence(self, block: int, purpose: str) -> np.random.SeedSequence:
+        """Return the seed of ``block`` for one ``purpose``.
+
+        A block is that of a device's replicates, or the iteration of a walk, or 0.
+        """
+        text = canonical({**asdict(self), "version": ADDRESS_VERSION, "block": block}, purpose)
         words = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), "<u4")
         return np.random.SeedSequence(entropy=self.seed, spawn_key=tuple(int(w) for w in words))
 
@@ -44,9 +65,36 @@ class NoiseKey:
 
         Replicate, iteration and purpose are not in the key: they are words of the counter.
         """
-        text = canonical({**asdict(self), "version": STREAM_VERSION}, "philox")
+        text = canonical({**asdict(self), "version": ADDRESS_VERSION}, "philox")
         words = np.frombuffer(hashlib.blake2b(text.encode()).digest()[:8], "<u4")
         return int(words[0]), int(words[1])
+
+
+class SideBySide:
+    """Generators of several replicates in the place of one: each fills its own part of an array."""
+
+    def __init__(self, seeds: Iterable[ISeedSequence]) -> None:
+        self.streams = [generator(seed) for seed in seeds]
+
+    def standard_normal(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """Return normals of shape (n, replicates, ...) for n iterations."""
+        n, replicates, *tail = shape
+        drawn = np.empty(shape, dtype)
+        if 1 in (n, replicates):  # what one of them fills lies in one piece
+            for i, stream in enumerate(self.streams):
+                stream.standard_normal(out=drawn[:, i], dtype=dtype)
+            return drawn
+        spare = np.empty((n, *tail), dtype)
+        for i, stream in enumerate(self.streams):
+            drawn[:, i] = stream.standard_normal(out=spare, dtype=dtype)
+        return drawn
+
+    def random(self, shape: tuple[int, ...]) -> Floats:
+        """Return uniform numbers of shape (replicates, ...)."""
+        drawn = np.empty(shape)
+        for i, stream in enumerate(self.streams):
+            stream.random(out=drawn[i : i + 1])
+        return drawn
 
 
 def canonical(fields: dict[str, int | float], purpose: str) -> str:
@@ -60,12 +108,13 @@ def _shown(value: int | float) -> str:
     return repr(int(value)) if number.is_integer() else repr(number)
 
 
-def generator(address: np.random.SeedSequence | int | Sequence[int]) -> np.random.Generator:
+def generator(address: ISeedSequence | int | Sequence[int]) -> np.random.Generator:
     """Return the generator of an address: the one place where one is made on the host."""
-    return np.random.Generator(np.random.SFC64(address))
+    seed: Any = address  # NumPy takes any ISeedSequence, its annotations only its own
+    return np.random.Generator(np.random.SFC64(seed))
 
 
-def blocks(replicates: int) -> list[int]:
-    """Return how many replicates each block holds: full blocks, then the rest."""
-    full, rest = divmod(replicates, REPLICATE_BLOCK)
-    return [REPLICATE_BLOCK] * full + ([rest] if rest else [])
+def blocks(replicates: int, size: int) -> list[int]:
+    """Return how many replicates each block of ``size`` holds: full blocks, then the rest."""
+    full, rest = divmod(replicates, size)
+    return [size] * full + ([rest] if rest else [])

@@ -1,8 +1,9 @@
 """The array engine: all replicates and workers of a run in one array, on NumPy or CuPy.
 
-Arrays are [blocks, replicates, K, dim]. Work is cut twice for the cache, without changing a bit of
-the result: replicates are grouped (or, where one block is large, split) so that an array stays
-near ``ARRAY_BYTES``, and noise is drawn for a block of steps at a time near ``NOISE_BYTES``.
+Arrays are [blocks, replicates, K, dim]; a block has a stream of its own, and on the host it is one
+replicate. Work is cut twice for the cache, without changing a bit of the result: replicates are
+grouped (or, where one block is large, split) so that an array stays near ``ARRAY_BYTES``, and
+noise is drawn for a block of steps at a time near ``NOISE_BYTES``.
 The quantity measured at every t is ||grad f(xbar_t)||^2; it is read back once per block of steps.
 Where memory runs out, the group is halved and its halves start again from t = 1: replicate blocks
 own their noise, so the result is the same to the last bit.
@@ -19,16 +20,15 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms import Chances, Step, System, choices_of, mean_iterate, mean_over_workers
-from stemtheory.oracles import staged
+from stemtheory.oracles import Separable, staged
 from stemtheory.runtime import (
-    PURPOSES,
     REPLICATE_BLOCK,
     Ints,
     PhiloxStream,
+    SideBySide,
     UsageError,
     blocks,
     is_out_of_memory,
-    numpy_backend,
 )
 from stemtheory.simulator.limits import DIVERGED
 from stemtheory.simulator.plan import Plan, Rows, longest
@@ -36,7 +36,7 @@ from stemtheory.simulator.plan import Plan, Rows, longest
 __all__ = ["Plan", "Rows", "run_plan"]
 
 ARRAY_BYTES = 128 * 1024  # an array this size stays in the second-level cache with its fellows
-NOISE_BYTES = 512 * 1024
+NOISE_BYTES = 1024 * 1024
 MOST_STEPS = 256
 # On a device arrays are large, so that launching a kernel does not cost more than running it.
 DEVICE_ARRAY_BYTES = 64 * 1024**2
@@ -45,7 +45,7 @@ DEVICE_NOISE_BYTES = 512 * 1024**2  # of a group; of one replicate block at most
 
 def run_plan(plan: Plan, replicates: int, threads: int | None = None) -> Rows:
     """Run all groups of replicates, in threads where there are several; return them joined."""
-    groups = group_blocks(plan, blocks(replicates))
+    groups = group_blocks(plan, blocks(replicates, plan.host.replicates_per_stream))
     n = min(len(groups), threads or os.cpu_count() or 1)
     if n == 1 or not plan.backend.on_host:
         found = [run_or_halve(plan, first, sizes) for first, sizes in groups]
@@ -67,7 +67,8 @@ def _silent(parts: list[Rows], T: int) -> float:
     lengths = [longest(p.diverged_at, T) for p in parts]
     whole = [p for p, t in zip(parts, lengths, strict=True) if t == max(lengths)]
     counts = [len(p.last) for p in whole]
-    return sum(p.silent * n for p, n in zip(whole, counts, strict=True)) / sum(counts)
+    # whole numbers, so that it does not depend on the groups
+    return sum(round(p.silent * n) for p, n in zip(whole, counts, strict=True)) / sum(counts)
 
 
 def group_blocks(plan: Plan, sizes: list[int]) -> list[tuple[int, list[int]]]:
@@ -75,12 +76,13 @@ def group_blocks(plan: Plan, sizes: list[int]) -> list[tuple[int, list[int]]]:
 
     A block that is not full is a group of its own, because arrays are rectangular.
     """
-    per_block = REPLICATE_BLOCK * plan.problem.K * plan.problem.dim * plan.dtype.itemsize
+    each = plan.host.replicates_per_stream
+    per_block = each * plan.problem.K * plan.problem.dim * plan.dtype.itemsize
     n = max(1, ARRAY_BYTES // per_block)
     if not plan.backend.on_host:
-        noise = 2 * per_block * _steps_per_block(plan, [REPLICATE_BLOCK])
+        noise = 2 * per_block * _steps_per_block(plan, [each])
         n = max(1, min(DEVICE_ARRAY_BYTES // per_block, DEVICE_NOISE_BYTES // noise))
-    full = sum(1 for size in sizes if size == REPLICATE_BLOCK)
+    full = sum(1 for size in sizes if size == each)
     groups = [(i, sizes[i : min(i + n, full)]) for i in range(0, full, n)]
     if full < len(sizes):
         groups.append((full, sizes[full:]))
@@ -122,7 +124,7 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
     """Run the replicate blocks ``first``, ``first + 1``, ... together, all T iterations."""
     streams = _Streams(plan, first, sizes)
     units = [_Unit(plan, part) for part in _parts(plan, sizes[0], most)]
-    T, coin, silent = plan.sizes.T, None, 0.0
+    T, coin, silent = plan.sizes.T, None, 0
     chain = staged(plan.problem)
     rows = _Accumulator(len(sizes) * sizes[0], T, plan.record, chain.links if chain else 0)
     with plan.backend.quiet():
@@ -144,10 +146,10 @@ def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BL
             for step, chance in zip(steps, chances, strict=True):
                 coin = chance.get("coin", coin)
                 if step.synchronises and coin is not None and step.t <= end:
-                    silent += 1 - float(coin.mean())
+                    silent += int(np.sum(coin == 0))
             if rows.all_diverged or plan.stop.is_set():
                 break
-    return rows.finish(silent)
+    return rows.finish(silent / rows.replicates)
 
 
 class _Unit:
@@ -205,23 +207,35 @@ class _Unit:
 
 
 class _Streams:
-    """The noise of one group: one generator per replicate block and purpose."""
+    """The noise of one group: one generator per replicate block and purpose.
+
+    A block is drawn whole, so that its noise does not depend on how many of it are used: on the
+    host it is one replicate.
+    """
 
     def __init__(self, plan: Plan, first: int, sizes: list[int]) -> None:
         self.plan, self.count, self.size = plan, len(sizes), sizes[0]
-        self.first = first
+        self.each = plan.host.replicates_per_stream
+        self.blocks = range(first, first + self.count)
+        self.who = range(first * self.each, first * self.each + self.count * self.size)
         self.generators = self._open("steps")
         self.choices = choices_of(plan.algorithm)
-        on_host = numpy_backend("choices of a round").generator
-        self.uniforms = {c.purpose: self._open(c.purpose, on_host) for c in self.choices}
+        self.uniforms = {
+            c.purpose: SideBySide(plan.key.replicate_seeds(self.who, c.purpose))
+            for c in self.choices
+        }
         self.jumps: list[Any] = []  # opened at the first jump: a device generator takes memory
 
-    def _open(self, purpose: str, make: Any = None) -> list[Any]:
-        ids = range(self.first, self.first + self.count)
-        make, key = make or self.plan.host.generator, self.plan.key
-        if self.plan.philox and purpose in PURPOSES:
-            return [PhiloxStream(key, block, purpose) for block in ids]
-        return [make(key.seed_sequence(block, purpose)) for block in ids]
+    def _open(self, purpose: str) -> list[Any]:
+        plan, key = self.plan, self.plan.key
+        if plan.philox:
+            return [PhiloxStream(key, self.who.start, purpose)]
+        if self.each > 1:
+            return [plan.host.generator(key.seed_sequence(i, purpose)) for i in self.blocks]
+        seeds = key.replicate_seeds(self.who, purpose)
+        if type(plan.problem).draw is Separable.draw:  # what it asks of a stream is known
+            return [SideBySide(seeds)]
+        return [plan.host.generator(seed) for seed in seeds]
 
     def chances(self, steps: list[Step]) -> list[Chances]:
         """Return the random choices of the rounds that start at these steps, on the host.
@@ -234,13 +248,12 @@ class _Streams:
         return [self._choose() if (step.t - 1) % I == 0 else {} for step in steps]
 
     def _choose(self) -> Chances:
-        """Draw for full blocks (so that a choice does not depend on how many replicates run)."""
         K, dim = self.plan.problem.K, self.plan.problem.dim
         made = {}
         for c in self.choices:
-            shape = (REPLICATE_BLOCK, *c.shape(K, dim))
-            drawn = np.stack([stream.random(shape) for stream in self.uniforms[c.purpose]])
-            made[c.purpose] = np.asarray(c.decide(drawn[:, : self.size]))
+            drawn = self.uniforms[c.purpose].random((len(self.who), *c.shape(K, dim)))
+            decided = np.asarray(c.decide(drawn))
+            made[c.purpose] = decided.reshape(self.count, self.size, *decided.shape[1:])
         return made
 
     def initial(self) -> Any:
@@ -269,25 +282,21 @@ class _Streams:
         return np.empty((self.count, self.size, 0))
 
     def _draw(self, generators: list[Any], n: int, b: float, t: int = 0) -> Any:
-        """Draw full blocks (so that a replicate's noise does not depend on how many there are)."""
+        """Return minibatches of n iterations, [n, blocks, replicates, ...], from t on."""
         plan = self.plan
-        xp = plan.host.xp
-        drawn = [self._one(stream, n, b, t) for stream in generators]
-        if len(drawn) == 1:
-            joined = drawn[0][:, None]
-        else:
-            joined = xp.stack(drawn, axis=1)
-        joined = joined[:, :, : self.size]
+        served = max(self.each, len(self.who) // len(generators))
+        drawn = [self._one(stream, (n, served), b, t) for stream in generators]
+        joined = drawn[0] if len(drawn) == 1 else plan.host.xp.concatenate(drawn, axis=1)
+        joined = joined.reshape(n, self.count, -1, *joined.shape[2:])[:, :, : self.size]
         return joined if plan.host is plan.backend else plan.backend.from_host(joined)
 
-    def _one(self, stream: Any, n: int, b: float, t: int) -> Any:
+    def _one(self, stream: Any, shape: tuple[int, int], b: float, t: int) -> Any:
         plan = self.plan
         if isinstance(stream, PhiloxStream):
             stream.t = t
         if not plan.per_sample:
-            return plan.problem.draw(stream, (n, REPLICATE_BLOCK), b, plan.dtype)
-        samples = plan.problem.draw(stream, (n, REPLICATE_BLOCK, int(b)), 1.0, plan.dtype)
-        return samples.mean(axis=2)
+            return plan.problem.draw(stream, shape, b, plan.dtype)
+        return plan.problem.draw(stream, (*shape, int(b)), 1.0, plan.dtype).mean(axis=2)
 
 
 class _Accumulator:
@@ -361,11 +370,13 @@ def _steps_per_block(plan: Plan, sizes: list[int]) -> int:
     A device generator's numbers depend on how many one call asks for, so on a device the number
     of steps is that of one block, however many blocks the group has.
     """
-    state = REPLICATE_BLOCK * plan.problem.K * plan.problem.dim * plan.dtype.itemsize
+    state = plan.problem.K * plan.problem.dim * plan.dtype.itemsize
     state *= int(plan.sizes.b) if plan.per_sample else 1
     if not plan.backend.on_host:
-        return max(1, min(MOST_STEPS, DEVICE_NOISE_BYTES // 16 // (2 * state)))
-    return max(1, min(MOST_STEPS, NOISE_BYTES // (2 * len(sizes) * state)))
+        most = DEVICE_NOISE_BYTES // 16 // (2 * REPLICATE_BLOCK * state)
+    else:
+        most = NOISE_BYTES // (2 * sum(sizes) * state)
+    return max(1, min(MOST_STEPS, most))
 
 
 def _steps(plan: Plan, t0: int, n: int) -> list[Step]:

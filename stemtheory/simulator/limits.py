@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stemtheory.runtime import REPLICATE_BLOCK, UsageError, machine_bytes
+from stemtheory.runtime import UsageError, machine_bytes
 
 if TYPE_CHECKING:
     from stemtheory.simulator.run import Run
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 MOST_WORK = 10**16  # worker-coordinate-steps T R K dim: more than a year at 4 ns each
 DIVERGED = 1e100  # of ||grad f(xbar_t)||^2: beyond it the squares in its standard error overflow
 # Numbers that a run holds at its peak for a coordinate of a worker, beside those of the states:
-# with arrays the noise of a block of replicates, drawn and joined, and compiled the arguments. A
-# state holds one for each vector sent and gradient of a sample. Fitted to the resident memory of
-# FedAvg, SCAFFOLD, SlowMo, FedGLOMO and STEM at K = 1e6 (7e4 to 5e6 numbers a replicate): within a
-# factor of 1.8 of all of them, where the noise is additive above it and else below.
-BESIDE = {"array": 35, "fused": 5}
-MOVES = 5  # states at a time while a replicate is advanced with arrays: the old, the new, between
+# with arrays the noise of a step, and compiled the arguments. A state holds one for each vector
+# sent and gradient of a sample. With arrays fitted to the peaks of FedAvg, SCAFFOLD, SlowMo,
+# FedGLOMO and STEM at 1e5 numbers a replicate: within a factor of 1.8 of all of them, where the
+# noise is additive above it and else at it.
+BESIDE = {"array": 8, "fused": 5}
+MOVES = 2.5  # states at a time while a replicate is advanced with arrays: old, new and between
 LARGE_BYTES = 10**9  # from here on a run says first what it will hold
 REPLICATE_BYTES = 64  # what is measured of a replicate: four numbers, and the copy that joins them
 RECORD_BYTES = 32  # a recorded time of a replicate: series and running, and the copies of both
@@ -53,20 +53,21 @@ def predicted_bytes(run: Run, engine: str, recorded: int, threads: int | None = 
 
     ``threads`` share the replicates: one per core unless given.
     """
+    from stemtheory.simulator.array_engine import ARRAY_BYTES  # it imports this module
+
     at_once, K, dim = threads or os.cpu_count() or 1, run.problem.K, run.problem.dim
+    itemsize = np.dtype(run.numerics.dtype).itemsize
     costs = run.method.costs
     state = max(1, costs.gradients * costs.vectors_up)
     if engine == "fused":
         numbers: float = (BESIDE[engine] + min(run.replicates, at_once) * state) * dim
     else:
-        together = min(run.replicates, REPLICATE_BLOCK)
         drawn, gathered = _minibatch(run, costs.initial_batch)
-        numbers = BESIDE[engine] * drawn + (MOVES + together) * state * max(dim, drawn)
-        numbers = (numbers + together * gathered) * min(
-            at_once, -(-run.replicates // REPLICATE_BLOCK)
-        )
+        alone = BESIDE[engine] * drawn + MOVES * state * max(dim, drawn) + gathered
+        together = max(1, min(run.replicates, ARRAY_BYTES // (K * dim * itemsize)))
+        numbers = together * alone * min(at_once, math.ceil(run.replicates / together))
     measured = run.replicates * (REPLICATE_BYTES + recorded * RECORD_BYTES)
-    return math.ceil(K * numbers) * np.dtype(run.numerics.dtype).itemsize + measured
+    return math.ceil(K * numbers) * itemsize + measured
 
 
 def _minibatch(run: Run, initial_batch: bool) -> tuple[int, float]:

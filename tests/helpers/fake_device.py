@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from stemtheory.runtime.backend import Backend
+from stemtheory.runtime.streams import REPLICATE_BLOCK
 
 # Callables of NumPy 2.4 that CuPy 14.2 does not have (compared in one process, without a device).
 _MISSING = """
@@ -249,6 +250,7 @@ def fake_backend(device: Device) -> Backend:
         to_host=lambda array: array.get(),
         from_host=lambda array: device.put(np.array(_host(array))),
         generator=lambda seed: Generator(seed, device),
+        replicates_per_stream=REPLICATE_BLOCK,
     )
 
 

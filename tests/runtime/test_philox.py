@@ -76,7 +76,7 @@ def test_a_number_depends_on_its_address_alone() -> None:
 
 
 def test_a_stream_hands_out_iterations_in_order() -> None:
-    stream, dtype = PhiloxStream(KEY, block=1, purpose="steps", t=3), np.dtype(np.float64)
+    stream, dtype = PhiloxStream(KEY, first=8, purpose="steps", t=3), np.dtype(np.float64)
     both = [stream.standard_normal((n, 8, 1, 4, 8), dtype) for n in (2, 3)]
     expected = normals(KEY.philox_key(), np.arange(3, 8)[:, None], np.arange(8, 16), 1, (1, 4, 8))
     np.testing.assert_array_equal(np.concatenate(both), expected)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stemtheory import load_problem, simulate
-from stemtheory.runtime.streams import NoiseKey, blocks
+from stemtheory.runtime.streams import STREAM_VERSION, NoiseKey, SideBySide, blocks, generator
 
 KEY = NoiseKey(seed=0, dim=8, K=4, T=4096, b=4.0, I=3)
 
@@ -33,8 +33,20 @@ def test_every_part_of_the_key_matters(change: dict[str, float]) -> None:
 
 
 def test_blocks_and_purposes_are_apart() -> None:
-    keys = {KEY.seed_sequence(b, p).spawn_key for b in range(4) for p in ("steps", "initial")}
+    purposes = ("steps", "initial")
+    keys = {KEY.seed_sequence(b, p).spawn_key for b in range(4) for p in purposes}
     assert len(keys) == 8
+    seeds = [seed for p in purposes for seed in KEY.replicate_seeds(range(4), p)]
+    assert len({tuple(seed.generate_state(3, np.uint64)) for seed in seeds}) == 8
+
+
+def test_golden_seed_of_a_replicate() -> None:
+    (seed,) = KEY.replicate_seeds(range(3, 4), "steps")
+    assert seed.generate_state(1, np.uint64).tolist() == [GOLDEN_REPLICATE]
+    assert STREAM_VERSION == 2
+
+
+GOLDEN_REPLICATE = 17639305654274899443
 
 
 def test_whole_floats_are_the_whole_number() -> None:
@@ -44,9 +56,10 @@ def test_whole_floats_are_the_whole_number() -> None:
 
 
 def test_blocks() -> None:
-    assert blocks(1) == [1]
-    assert blocks(8) == [8]
-    assert blocks(19) == [8, 8, 3]
+    assert blocks(1, 8) == [1]
+    assert blocks(8, 8) == [8]
+    assert blocks(19, 8) == [8, 8, 3]
+    assert blocks(3, 1) == [1, 1, 1]
 
 
 def test_independent_of_the_hash_seed() -> None:
@@ -65,6 +78,17 @@ def test_independent_of_the_hash_seed() -> None:
         for seed in ("0", "1", "random")
     }
     assert len(seen) == 1
+
+
+def test_side_by_side_is_each_on_its_own() -> None:
+    """Every shape fills the same numbers, in one piece or not, and goes on where it stopped."""
+    seeds, dtype = KEY.replicate_seeds(range(3), "steps"), np.dtype(np.float32)
+    together, alone = SideBySide(seeds), [generator(seed) for seed in seeds]
+    for n in (4, 1, 2):
+        expected = np.stack([s.standard_normal((n, 2, 5), dtype) for s in alone], axis=1)
+        np.testing.assert_array_equal(together.standard_normal((n, 3, 2, 5), dtype), expected)
+    uniforms = np.stack([stream.random((2, 5)) for stream in alone])
+    np.testing.assert_array_equal(together.random((3, 2, 5)), uniforms)
 
 
 def test_seed_zero_is_a_seed() -> None:

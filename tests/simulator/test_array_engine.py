@@ -11,7 +11,7 @@ import pytest
 import stemtheory.simulator.array_engine as engine
 from stemtheory import Trace, load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.runtime.streams import NoiseKey
+from stemtheory.runtime.streams import NoiseKey, SideBySide, generator
 from stemtheory.schedules import make_schedule
 from stemtheory.simulator.stepwise import walk
 from tests.algorithms.common import HALF, OPTIONS, gap
@@ -24,16 +24,17 @@ def test_engine_equals_the_walk(algorithm: str, rotate: bool) -> None:
     """The fast loop and the open one give the same numbers on the same noise."""
     problem = load_problem("cosine", K=3, dim=2, rotate=rotate)
     trace = simulate(problem, algorithm, T=12, b=2, I=4, replicates=8, record_every=1)
-    seed = NoiseKey(0, 2, 3, 12, 2.0, 4)
+    key = NoiseKey(0, 2, 3, 12, 2.0, 4)
 
-    def stream(purpose: str) -> Any:
-        return np.random.Generator(np.random.SFC64(seed.seed_sequence(0, purpose)))
+    def streams(purpose: str) -> list[Any]:
+        return [generator(seed) for seed in key.replicate_seeds(range(8), purpose)]
 
-    steps = stream("steps")
+    steps = streams("steps")
 
     def draw(t: int, samples: float) -> Any:
-        source = steps if t else stream("initial")
-        return problem.draw(source, (1, 8), samples, np.dtype(np.float64))[0]
+        sources = steps if t else streams("initial")
+        drawn = [problem.draw(s, (1, 1), samples, np.dtype(np.float64)) for s in sources]
+        return np.concatenate(drawn, axis=1)[0]
 
     schedule = make_schedule("theorem", algorithm=algorithm, T=12, K=3, b=2, I=4, L=1, sigma=0.5)
     visits = walk(
@@ -111,7 +112,7 @@ def test_a_diverged_replicate_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def poisoned(self: Any) -> Any:
         minibatch = original(self)
-        minibatch[:, 3] = np.inf
+        minibatch[3] = np.inf
         return minibatch
 
     monkeypatch.setattr(engine._Streams, "initial", poisoned)
@@ -266,3 +267,46 @@ def test_choices_depend_on_seed_and_replicate() -> None:
     one, other = (measure("fedavg half", problem, seed=seed).grad_sq for seed in (0, 1))
     assert len(np.unique(one)) > 5
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(("algorithm", "draws"), [("stem", 13), ("fedavg", 12)])
+@pytest.mark.parametrize(
+    ("name", "source"), [("cosine", "host"), ("cosine", "philox"), ("logistic", "host")]
+)
+def test_what_is_drawn_is_used(
+    name: str, source: str, algorithm: str, draws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutant: three replicates draw the noise of eight, and throw that of five away."""
+    problem, drawn = load_problem(name, K=4, dim=3), [0]
+    whole = type(problem).draw
+
+    def draw(self: Any, stream: Any, shape: tuple[int, ...], *more: Any) -> Any:
+        drawn[0] += shape[0] * shape[1]
+        return whole(self, stream, shape, *more)
+
+    monkeypatch.setattr(type(problem), "draw", draw)
+    simulate(problem, algorithm, T=12, b=2, I=4, replicates=3, noise_source=source, engine="array")
+    assert drawn[0] == 3 * draws
+
+
+def test_choices_of_a_round_are_drawn_for_those_who_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    whole = SideBySide.random
+
+    def random(self: SideBySide, shape: tuple[int, ...]) -> Any:
+        drawn.append(shape[0])
+        return whole(self, shape)
+
+    monkeypatch.setattr(SideBySide, "random", random)
+    measure("fedavg half", load_problem("cosine", K=4, dim=3), replicates=3)
+    assert drawn == [3, 3, 3]
+
+
+def test_a_group_cut_down_to_one_replicate_keeps_its_numbers() -> None:
+    """Where memory runs out on the host, each replicate draws its own noise again."""
+    problem = load_problem("cosine", K=4, dim=64)
+    few: dict[str, Any] = {"T": 12, "b": 2, "I": 4, "replicates": 19, "noise_source": "host"}
+    undisturbed = simulate(problem, backend=fake_backend(Device()), **few)
+    device = Device(memory=2 * 12 * 4 * 64 * 8)  # the noise of one replicate
+    same(undisturbed, simulate(problem, backend=fake_backend(device), **few))
+    assert device.refusals > 0

@@ -10,12 +10,12 @@ import pytest
 
 from stemtheory import load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS, READINGS
-from stemtheory.runtime import REPLICATE_BLOCK, NoiseKey, PhiloxStream
+from stemtheory.runtime import NoiseKey, PhiloxStream, generator
 from stemtheory.schedules import Constant
 from stemtheory.simulator import stepwise
 from tests.algorithms.common import OPTIONS, Halving
 
-T, K, DIM = 24, 4, 3
+T, K, DIM, REPLICATES = 24, 4, 3, 8
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{
         f"stem {sync}, m = {m}": ("stem", {"sync": sync, "sync_batch": m})
@@ -59,7 +59,7 @@ class Later(Varying):
 
 
 class Streams(NamedTuple):
-    """What the first replicate block of a run draws: minibatches, and the choices of its rounds."""
+    """What the first replicates of a run draw: minibatches, and the choices of their rounds."""
 
     problem: Any
     key: NoiseKey
@@ -68,7 +68,7 @@ class Streams(NamedTuple):
         """Return the minibatch of iteration t, addressed as the engines address it."""
         purpose = "initial" if t == 0 else "steps" if samples == 2 else "jump"
         stream: Any = PhiloxStream(self.key, 0, purpose, t=t)
-        shape = (1, REPLICATE_BLOCK)
+        shape = (1, REPLICATES)
         return self.problem.draw(stream, shape, samples, np.dtype(np.float64))[0]
 
     def choices(self) -> Any:
@@ -78,9 +78,10 @@ class Streams(NamedTuple):
         def choose(problem: Any, system: Any, seed: int, t: int, replicates: int) -> Any:
             made = {}
             for c in system.chances:
-                seeds = self.key.seed_sequence(0, c.purpose)
-                stream = opened.setdefault(c.purpose, np.random.Generator(np.random.SFC64(seeds)))
-                uniforms = stream.random((replicates, *c.shape(problem.K, problem.dim)))
+                seeds = self.key.replicate_seeds(range(replicates), c.purpose)
+                streams = opened.setdefault(c.purpose, [generator(seed) for seed in seeds])
+                shape = c.shape(problem.K, problem.dim)
+                uniforms = np.stack([stream.random(shape) for stream in streams])
                 made[c.purpose] = np.asarray(c.decide(uniforms), dtype=np.float64)
             return made
 
@@ -104,7 +105,7 @@ def reference(variant: str, problem: Any, schedule: Any, patch: pytest.MonkeyPat
     algorithm = ALGORITHMS[name].make(options)
     visits = stepwise.walk(
         problem, algorithm, schedule, T=T, I=I, x1=1.0, b=2, draw=streams.draw,
-        replicates=REPLICATE_BLOCK,
+        replicates=REPLICATES,
     )  # fmt: skip
     return np.stack([measured(visit, problem) for visit in visits])
 
@@ -119,7 +120,7 @@ def by_engine(engine: str, variant: str, problem: Any, patch: pytest.MonkeyPatch
     trace = simulate(
         problem, name, algorithm_options=options, T=T, b=2, schedule="constant",
         I=1 if ALGORITHMS[name].pin("I") else 4, schedule_options=eta, backend="numpy",
-        replicates=REPLICATE_BLOCK, engine=engine, noise_source="philox", record_every=1,
+        replicates=REPLICATES, engine=engine, noise_source="philox", record_every=1,
     )  # fmt: skip
     return trace.series
 

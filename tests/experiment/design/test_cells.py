@@ -25,7 +25,7 @@ RUN = Run.of(
 )  # fmt: skip
 CELL = Cell(RUN)
 FAULTY = "tests.experiment.faulty:ENTRY"
-GOLDEN = "00cd8d08d80dd018cde495d0d7742e14"
+GOLDEN = "b3dfc5c11993c3be9d25452a27f18d57"
 
 
 def chosen(name: str, **dials: Any) -> ProblemChoice:
@@ -34,7 +34,7 @@ def chosen(name: str, **dials: Any) -> ProblemChoice:
 
 def test_the_id_is_golden() -> None:
     assert CELL.text == (
-        "[[2,1,null,0],["
+        "[[2,2,null,0],["
         '{"K":2,"dials":{"L":1,"heterogeneity":"sinusoid","noise":"phase","sigma":0.5,"zeta":1},'
         '"dim":2,"name":"cosine"},'
         '{"name":"stem","options":{}},{"name":"theorem","options":{}},'

@@ -29,6 +29,7 @@ from stemtheory.experiment.faults import (
 from stemtheory.experiment.store.lock import sole_writer
 from stemtheory.experiment.store.results import Store
 from stemtheory.experiment.sweep import Progress
+from stemtheory.runtime import STREAM_VERSION
 from stemtheory.runtime.errors import UsageError
 from tests.experiment.design.test_cells import CELL
 from tests.experiment.sweeps import SMALL, content, other, run, small
@@ -352,6 +353,23 @@ def test_cells_of_two_versions_of_the_package_do_not_mix(
         run(small(), store=path)
     assert content(path) == before
     assert run(half, store=path).ran == 0
+
+
+def test_cells_of_two_stream_versions_do_not_mix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their numbers differ: the old ones keep their rows, and all run again as other cells."""
+    path, half = tmp_path / "s.sqlite", SMALL.replace("[0, 0.5, 1]", "[0.5]")
+    with monkeypatch.context() as patch:
+        patch.setattr("stemtheory.experiment.design.cells.STREAM_VERSION", STREAM_VERSION - 1)
+        assert run(small(half), store=path).ran == 8
+    before = content(path)
+    again = run(small(half), store=path)
+    assert again.ran == 8
+    assert len(content(path)) == 16
+    assert before.items() <= content(path).items()
+    assert not before.keys() & again.results.keys()
+    assert run(small(half), store=path).ran == 0
 
 
 def test_a_full_disk_keeps_what_was_written(tmp_path: Path, results: list[Any]) -> None:
