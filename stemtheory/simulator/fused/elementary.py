@@ -30,15 +30,14 @@ from numba import njit, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-# No "fast" arithmetic: a sum may not be reordered, nor a product and a sum joined where it suits a
-# compiler. So bits depend on no compiler, history or vector width; ``fma`` is written where meant.
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+from stemtheory.simulator.fused.parts import PART
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compile_elementary(function: Function) -> Function:
     """Return the function compiled, to be put in place of its calls: a call keeps a loop scalar."""
-    made: Function = njit(forceinline=True, **OPTIONS)(function)
+    made: Function = njit(forceinline=True, **PART)(function)
     return made
 
 

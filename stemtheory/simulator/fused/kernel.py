@@ -1,7 +1,9 @@
 """The kernel on a processor: the recursion of one replicate over a span of iterations.
 
 This text is copied, below the line, into one module per (loss, push, noise, algorithm, dtype),
-where ``compile_kernel`` compiles it and the names above the line are what ``source`` put there.
+where the names above the line are what ``source`` put there: ``compile_kernel`` makes the function
+that Python calls, ``compile_hot`` one that stands in the place of its calls, and ``compile_once``
+one that is called, so that a compiler sees one copy of it.
 
 A replicate's state is cut into chunks of C elements e = k dim + j; a chunk holds its rows (x, d,
 gradient, n_1, .., n_M) side by side, STRIDE apart: a constant, from which the compiler sees that
@@ -49,7 +51,7 @@ def compile_kernel(function: Any) -> Any:
     return function
 
 
-compile_hot = compile_kernel
+compile_hot = compile_once = compile_kernel
 # ---- everything below this line is copied
 Size, Word = np.uint64, np.uint32
 C, STRIDE = Size(CAPACITY), Size(CAPACITY + 64)
@@ -64,13 +66,19 @@ YES, NO = np.bool_(True), np.bool_(False)  # literals would compile what takes t
 LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = ZERO, ONE, TWO, THREE  # as in READINGS
 
 
-@compile_kernel
+@compile_hot
+def least(a: Any, b: Any) -> Any:
+    """Return the smaller of two sizes; ``min`` would be a function more for numba to compile."""
+    return a if a < b else b  # noqa: FURB136
+
+
+@compile_hot
 def place(q: Any, z: Any) -> Any:
     """Return where group q of 16 normals lies: field q mod M of elements 16 (q div M) from z on."""
     return (q % M) * STRIDE + (q // M) * GROUP + z
 
 
-@compile_hot
+@compile_once
 def draw(
     Z: Any, room: Any, n: Any, block: Any, first: Any, m: Any, who: Any, key: Any,
     purpose: Any, scale: Any, at: Any,
@@ -122,29 +130,29 @@ def fedavg_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: Any
         S[s + i] = fma(-eta, combine(here, Z, i), S[s + i])
 
 
-@compile_kernel
+@compile_hot
 def move(S: Any, s: Any, n: Any, eta: Any) -> None:
     """x' = x - eta d, and d waits for the mean of x'."""
     for i in range(n):
         S[s + i] = fma(-eta, S[s + i + D], S[s + i])
 
 
-@compile_kernel
+@compile_hot
 def refresh(S: Any, s: Any, W: Any, w: Any, P: Any, n: Any) -> None:
     """Cache the evaluation at x: x becomes the previous point of the next difference."""
     for i in range(n):
         remember(S, s + i, evaluate(S[s + i], P, W, w + i))
 
 
-@compile_kernel
+@compile_once
 def refresh_all(S: Any, W: Any, P: Any, K: Any, dim: Any) -> None:
     """Cache the evaluation at x for every worker."""
     for c in range((K * dim + C - ONE) // C):
-        n = min(C, K * dim - c * C)
+        n = least(C, K * dim - c * C)
         refresh(S, c * ROWS * STRIDE, W, c * ROW_ARGUMENTS * STRIDE, P, n)
 
 
-@compile_kernel
+@compile_once
 def local_steps(
     S: Any, Z: Any, W: Any, A: Any, P: Any, key: Any, who: Any, shape: Any,
     first: Any, at: Any, m: Any, fresh: Any, waits: Any, still: Any, tables: Any,
@@ -158,13 +166,13 @@ def local_steps(
     K, dim = shape
     eta, keep, scale, purpose, _ = tables
     for c in range((K * dim + C - ONE) // C):
-        n, j = min(C, K * dim - c * C), c * C % dim
+        n, j = least(C, K * dim - c * C), c * C % dim
         s, w = c * ROWS * STRIDE, c * ROW_ARGUMENTS * STRIDE
         moves = m - ONE if STEM and waits else m
         room = (n + PAIR - ONE) // PAIR * PAIR
-        ahead, i = max(ONE, C // room), ZERO
+        ahead, i = C // room, ZERO
         while i < moves:
-            stretch = min(ahead, moves - i)
+            stretch = least(ahead, moves - i)
             if TERMS > 0:
                 block = c * C // BLOCK * M
                 draw(Z, room, n, block, first + i, stretch, who, key, purpose, scale, at + i)
@@ -179,7 +187,7 @@ def local_steps(
             move(S, s, n, eta[at + i])
 
 
-@compile_hot
+@compile_once
 def walk(
     S: Any, s: Any, Z: Any, room: Any, W: Any, w: Any, P: Any, n: Any, A: Any, a: Any, j: Any,
     dim: Any, eta: Any, keep: Any, at: Any, m: Any, fresh: Any, still: Any,
@@ -237,7 +245,7 @@ def average_direction(S: Any, B: Any, K: Any, dim: Any) -> None:
     spread_all(S, D, B, dim, K, dim)
 
 
-@compile_kernel
+@compile_hot
 def record(book: Any, t: Any, value: Any, times: Any, series: Any, running: Any) -> bool:
     """Book ||grad f(xbar_t)||^2; return whether it is at most DIVERGED (NaN is not).
 
@@ -280,9 +288,9 @@ def advance(
     steps, at = Size(len(tables[0])), ZERO
     while at < steps:
         t = first + at
-        m = min(min(span, steps - at), I - (t - ONE) % I)
+        m = least(least(span, steps - at), I - (t - ONE) % I)
         fresh, closes = (t - ONE) % I == ZERO, (t + m - ONE) % I == ZERO
-        waits = closes and reading in (AVERAGE_FIRST, AVERAGE_BOTH)
+        waits = closes & ((reading == AVERAGE_FIRST) | (reading == AVERAGE_BOTH))
         clear(A, m * dim)
         if fresh:
             copy_worker(S, A, dim)

@@ -2,12 +2,13 @@
 
 numba keeps compiled code beside the file a function stands in, and looks at that file alone to
 see whether it is out of date. Each kernel therefore gets a file of its own whose name is a hash of
-everything it is made of: the sources of the problem's functions, of this package, and the versions
+everything it is made of: the code of the problem's functions and of this package, and the versions
 of the compiler. A changed formula is another file; a stale one is never loaded.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import os
@@ -23,8 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.runtime import UsageError, philox, write_whole
+from stemtheory.runtime import MULTIPLIERS, WEYL, UsageError, write_whole
+from stemtheory.simulator.fused.fingerprint import text_print
 from stemtheory.simulator.fused.recipe import KernelPart, Recipe
+from stemtheory.simulator.limits import DIVERGED
 
 CUT = "# ---- everything below this line is copied\n"
 CAPACITIES = {"float32": 1024, "float64": 512}  # elements of a chunk: its rows fit the cache
@@ -35,8 +38,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from stemtheory.simulator.fused.elementary import OPTIONS, compiled, fma, found
+from stemtheory.simulator.fused.elementary import compiled, fma, found
 from stemtheory.simulator.fused.normals import BOX_MULLER, philox
+from stemtheory.simulator.fused.parts import OPTIONS, PART
 from stemtheory.simulator.limits import DIVERGED
 
 STEM, SCAFFOLD = {stem}, {scaffold}
@@ -46,10 +50,9 @@ FIELD = np.uint64(3) * ROW
 box_muller = BOX_MULLER["{dtype}"]
 compile_part = njit(inline="always", **OPTIONS)
 # Nothing is allocated, so that no array need be counted in and out of every call
-compile_hot = njit(
-    forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, **OPTIONS
-)
-compile_kernel = njit(cache={cache}, _nrt=False, **OPTIONS)
+compile_hot = njit(forceinline=True, _nrt=False, **PART)
+compile_once = njit(forceinline=False, _nrt=False, **PART)
+compile_kernel = njit(cache={cache}, no_cfunc_wrapper=True, _nrt=False, **OPTIONS)
 '''
 _lock = threading.Lock()
 _known: dict[Any, ModuleType] = {}  # by what was asked for
@@ -199,32 +202,51 @@ def _fetch(part: KernelPart, dtype: str) -> str:
 
 
 def _digest(text: str, recipe: Recipe) -> str:
-    """Return a hash of the text, of every source it rests on, and of what compiles it."""
+    """Return a hash of the code of the text, of all that it rests on, and of what compiles it.
+
+    Neither paths nor comments are a part of it, so that two environments share a kernel, and so
+    do two versions of this package with the same formulas.
+    """
+    content = (text_print(text), recipe.prints, *_foundations())
+    return hashlib.blake2b(repr(content).encode(), digest_size=8).hexdigest()
+
+
+@functools.cache
+def _foundations() -> tuple[Any, ...]:
+    """Return what all kernels rest on: versions, constants, and the code of what they import."""
     import llvmlite
     import numba
 
-    here = Path(__file__).parent
-    files = {here / "elementary.py", here / "normals.py", Path(philox.__file__)}
-    codes = (getattr(part.function, "__code__", None) for part in recipe.parts)
-    files |= {Path(code.co_filename) for code in codes if code is not None}
-    versions = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
-    content = [text.encode(), repr(versions).encode()]
-    content += [print_.encode() for print_ in recipe.prints]
-    content += [path.read_bytes() for path in sorted(files) if path.is_file()]
-    hashes = [hashlib.blake2b(part, digest_size=16).digest() for part in content]
-    return hashlib.blake2b(b"".join(hashes), digest_size=8).hexdigest()
+    short = (*platform.python_version_tuple()[:2], *np.__version__.split(".")[:2])
+    constants = (MULTIPLIERS, WEYL, DIVERGED)
+    names = ("elementary.py", "normals.py", "parts.py")
+    texts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+    return short, numba.__version__, llvmlite.__version__, constants, *map(text_print, texts)
 
 
 def _write(text: str, name: str) -> Path | None:
-    """Write the module once, whole or not at all; None where the folder cannot be written."""
+    """Write the module once, whole or not at all; None where the folder cannot be written.
+
+    What is there already stays, if it is the same but for comments: numba would compile a file
+    that was touched anew.
+    """
     path = cache_folder() / name
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.is_file() or path.read_bytes() != text.encode():
+        if not path.is_file() or not _same_code(path.read_bytes(), text):
             write_whole(path, text)
     except (OSError, UsageError):
         return None
     return path
+
+
+def _same_code(kept: bytes, text: str) -> bool:
+    if kept == text.encode():
+        return True
+    try:
+        return text_print(kept.decode()) == text_print(text)
+    except (SyntaxError, ValueError):  # it was damaged
+        return False
 
 
 def _import(path: Path) -> ModuleType:

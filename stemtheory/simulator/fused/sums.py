@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.simulator.fused.kernel import compile_hot
+from stemtheory.simulator.fused.kernel import compile_hot, compile_once
 
 Size, Scalar = np.uint64, np.float32
 C = STRIDE = ROWS = Size(0)
 NOTHING, ZERO, ONE, TWO, FOUR = Scalar(0), Size(0), Size(1), Size(2), Size(4)
 THREE, EIGHT, GROUP, GROUP_LESS = Size(3), Size(8), Size(16), Size(15)
 slope_at: Any = None
+least: Any = None
 
 
 # ---- everything below this line is copied
@@ -31,7 +32,7 @@ def add_workers(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> Non
                 A[a + l] = A[a + l] + ((S[e] + S[e + p]) + (S[e + q] + S[e + r]))
             i = i + FOUR * dim
         else:
-            run = min(dim - j, n - i)
+            run = least(dim - j, n - i)
             for l in range(run):
                 A[a + j + l] = A[a + j + l] + S[s + i + l]
             i, j = i + run, ZERO
@@ -42,7 +43,7 @@ def spread(S: Any, s: Any, A: Any, a: Any, j: Any, n: Any, dim: Any) -> None:
     """Hand A[a], .., A[a + dim] to every worker of n elements, the first of coordinate j."""
     i = ZERO
     while i < n:
-        run = min(dim - j, n - i)
+        run = least(dim - j, n - i)
         for l in range(run):
             S[s + i + l] = A[a + j + l]
         i, j = i + run, ZERO
@@ -62,19 +63,19 @@ def divide(A: Any, a: Any, n: Any, divisor: Any) -> None:
         A[a + i] = A[a + i] / divisor
 
 
-@compile_hot
+@compile_once
 def add_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
     """Add one row of all workers, chunk by chunk, to A[a], .., A[a + dim]."""
     for c in range((K * dim + C - ONE) // C):
-        n = min(C, K * dim - c * C)
+        n = least(C, K * dim - c * C)
         add_workers(S, c * ROWS * STRIDE + row, A, a, c * C % dim, n, dim)
 
 
-@compile_hot
+@compile_once
 def spread_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
     """Hand A[a], .., A[a + dim] to every worker's row."""
     for c in range((K * dim + C - ONE) // C):
-        n = min(C, K * dim - c * C)
+        n = least(C, K * dim - c * C)
         spread(S, c * ROWS * STRIDE + row, A, a, c * C % dim, n, dim)
 
 
@@ -82,7 +83,7 @@ def spread_all(S: Any, row: Any, A: Any, a: Any, K: Any, dim: Any) -> None:
 def copy_worker(S: Any, A: Any, dim: Any) -> None:
     """Copy the first worker's x to A."""
     for c in range((dim + C - ONE) // C):
-        n, s = min(C, dim - c * C), c * ROWS * STRIDE
+        n, s = least(C, dim - c * C), c * ROWS * STRIDE
         for i in range(n):
             A[c * C + i] = S[s + i]
 
@@ -94,7 +95,7 @@ def copy_mean(A: Any, a: Any, B: Any, dim: Any) -> None:
         B[dim + j] = A[a + j]
 
 
-@compile_hot
+@compile_once
 def squared_norms(A: Any, m: Any, V: Any, P: Any, dim: Any) -> None:
     """Put ||grad f||^2 at the point A[i dim], .., A[i dim + dim] into A[i dim], for i < m.
 

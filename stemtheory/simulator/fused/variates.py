@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.simulator.fused.kernel import compile_hot, compile_kernel
+from stemtheory.simulator.fused.kernel import compile_hot, compile_once
 
 Size, Scalar = np.uint64, np.float32
 C = STRIDE = ROWS = ROW_ARGUMENTS = Size(0)
 NOTHING, ZERO, ONE, TWO = Scalar(0), Size(0), Size(1), Size(2)
 later: Any = None
-evaluate = combine = fma = add_all = divide = later
+evaluate = combine = fma = add_all = divide = least = later
 
 
 # ---- everything below this line is copied
@@ -41,7 +41,7 @@ def scaffold_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: A
         S[e] = fma(-eta, combine(here, Z, i) + S[e + SHIFT], S[e])
 
 
-@compile_kernel
+@compile_once
 def renew_variates(
     S: Any, W: Any, B: Any, P: Any, K: Any, dim: Any, full: Any, travel: Any, server_step: Any
 ) -> None:
@@ -50,7 +50,7 @@ def renew_variates(
     B[0], .., B[dim] hold ybar; ``travel`` is the sum of the round's step sizes.
     """
     for c in range((K * dim + C - ONE) // C):
-        n, s = min(C, K * dim - c * C), c * ROWS * STRIDE
+        n, s = least(C, K * dim - c * C), c * ROWS * STRIDE
         if full:
             negate_gradients(S, s, W, c * ROW_ARGUMENTS * STRIDE, P, n)
         else:
@@ -60,18 +60,18 @@ def renew_variates(
     add_all(S, SHIFT, B, dim, K, dim)
     divide(B, dim, dim, Scalar(K))
     for c in range((K * dim + C - ONE) // C):
-        n, s = min(C, K * dim - c * C), c * ROWS * STRIDE
+        n, s = least(C, K * dim - c * C), c * ROWS * STRIDE
         centre_and_follow(S, s, B, c * C % dim, n, dim, server_step)
 
 
-@compile_kernel
+@compile_hot
 def negate_gradients(S: Any, s: Any, W: Any, w: Any, P: Any, n: Any) -> None:
     """Set the row SHIFT of n elements to -grad f_k(x)."""
     for i in range(n):
         S[s + i + SHIFT] = -evaluate(S[s + i + SERVER], P, W, w + i)[0]
 
 
-@compile_kernel
+@compile_hot
 def correct(S: Any, s: Any, n: Any, travel: Any) -> None:
     """Add (y_k - x) / travel to the row SHIFT of n elements."""
     for i in range(n):
@@ -79,7 +79,7 @@ def correct(S: Any, s: Any, n: Any, travel: Any) -> None:
         S[e + SHIFT] = S[e + SHIFT] + (S[e] - S[e + SERVER]) / travel
 
 
-@compile_kernel
+@compile_hot
 def centre_and_follow(S: Any, s: Any, B: Any, j: Any, n: Any, dim: Any, server_step: Any) -> None:
     """Take its mean off the row SHIFT of n elements and hand them x + eta_g (ybar - x).
 
@@ -87,7 +87,7 @@ def centre_and_follow(S: Any, s: Any, B: Any, j: Any, n: Any, dim: Any, server_s
     """
     i = ZERO
     while i < n:
-        run = min(dim - j, n - i)
+        run = least(dim - j, n - i)
         for l in range(run):
             e = s + i + l
             S[e + SHIFT] = S[e + SHIFT] - B[dim + j + l]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from stemtheory import load_problem
 from stemtheory.simulator.fused import source
 from stemtheory.simulator.fused.fingerprint import fingerprint
 from stemtheory.simulator.fused.recipe import KernelPart, make_recipe
+from tests.helpers.sources import PACKAGE, ROOT
 
 SCRIPT = """
 from stemtheory import load_problem, simulate
@@ -24,24 +27,47 @@ trace = simulate(load_problem("quadratic", sigma=0, zeta=0), "fedavg", T=8, b=1,
                  engine="fused", replicates=1)
 print(repr(trace.grad_sq[0]))
 """
+SAID = "compiling the fused kernel of quadratic in float64, once"
+
+
+def _run(cache: Path, tree: Path = ROOT) -> Any:
+    """Return a process that runs SCRIPT with the package of a tree."""
+    environment = {**os.environ, "STEMTHEORY_CACHE": str(cache), "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-c", SCRIPT]
+    return subprocess.run(
+        command, env=environment, cwd=tree, capture_output=True, text=True, check=True
+    )
+
+
+def _copied(tree: Path, **changes: tuple[str, str]) -> Path:
+    """Return a copy of the package with a text exchanged in some files."""
+    shutil.copytree(PACKAGE, tree / "stemtheory")
+    files = {"kernel": "simulator/fused/kernel.py", "quadratic": "problems/quadratic.py"}
+    for name, (old, new) in changes.items():
+        path = tree / "stemtheory" / files[name]
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new), encoding="utf-8")
+    return tree
 
 
 @pytest.mark.slow
-def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env={**os.environ, "STEMTHEORY_CACHE": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        for _ in range(2)
-    ]
-    assert "compiling the fused kernel of quadratic in float64, once" in runs[0].stderr
-    assert runs[1].stderr == ""
-    assert runs[0].stdout == runs[1].stdout
-    assert len(list(tmp_path.glob("kernel_*.py"))) == 1
+def test_two_environments_share_a_kernel(tmp_path: Path) -> None:
+    """Also where comments are others; a formula that is another is another kernel."""
+    cache, double = tmp_path / "cache", "\n    return weight * x\n"
+    first = _run(cache)
+    assert SAID in first.stderr
+    said = {
+        "kernel": ("x' = x - eta g(x).", "Other words."),
+        "quadratic": (double, f"\n #{double}"),
+    }
+    second = _run(cache, _copied(tmp_path / "elsewhere", **said))
+    assert (second.stderr, second.stdout) == ("", first.stdout)
+    assert len(list(cache.glob("kernel_*.py"))) == 1
+    mutant = {"quadratic": (double, double.replace("x", "(x + x)"))}
+    third = _run(cache, _copied(tmp_path / "mutant", **mutant))
+    assert SAID in third.stderr
+    assert third.stdout != first.stdout
 
 
 def _name(
@@ -67,18 +93,43 @@ def test_dials_share_a_kernel_and_formulas_do_not(
     assert len(others | {first}) == 5
 
 
-def test_a_changed_source_is_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_source_is_another_kernel() -> None:
+    """Of comments none is; a row more in a copied text is, and so is another constant."""
     recipe = make_recipe(load_problem("cosine"))  # type: ignore[arg-type]
     text = source.kernel_text(recipe, "stem", "float64", cache=True)
     before = source._digest(text, recipe)
-    original = Path.read_bytes
+    assert source._digest(text + "  # of no matter\n", recipe) == before
+    assert source._digest(text.replace("d waits for", "d awaits"), recipe) == before
+    changed = text.replace("fma(-eta, S[e + D], S[e])", "fma(eta, S[e + D], S[e])")
+    assert changed != text
+    assert source._digest(changed, recipe) != before
+    assert source._digest(text.replace("Scalar(-2)", "Scalar(-3)"), recipe) != before
 
-    def touched(self: Path) -> bytes:
-        return original(self) + (b" " if self.name == "cosine.py" else b"")
 
-    monkeypatch.setattr(Path, "read_bytes", touched)
-    assert source._digest(text, recipe) != before
-    assert source._digest(text + " ", recipe) != source._digest(text, recipe)
+@pytest.mark.parametrize("name", ["elementary.py", "normals.py", "parts.py", "DIVERGED"])
+def test_what_a_kernel_imports_is_a_part_of_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    before, original = source._foundations.__wrapped__(), Path.read_text
+
+    def changed(more: str) -> Any:
+        def read(self: Path, **options: Any) -> str:
+            return original(self, **options) + (more if self.name == name else "")
+
+        monkeypatch.setattr(Path, "read_text", read)
+        return source._foundations.__wrapped__()
+
+    assert changed("# a comment\n") == before
+    if name == "DIVERGED":
+        monkeypatch.setattr(source, "DIVERGED", 2.0)
+    assert changed("more = 1\n") != before
+
+
+def test_a_damaged_module_is_written_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STEMTHEORY_CACHE", str(tmp_path))
+    path = tmp_path / "kernel_x.py"
+    for kept, stays in (("x = 1  # one\n", True), ("x = (\n", False), ("x = 2\n", False)):
+        path.write_text(kept, encoding="utf-8")
+        assert source._write("x = 1\n", path.name) == path
+        assert (path.read_text(encoding="utf-8") == kept) is stays
 
 
 def test_the_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -107,6 +158,37 @@ def test_a_constant_elsewhere_is_another_kernel(monkeypatch: pytest.MonkeyPatch)
     assert fingerprint(_scaled) != before
     monkeypatch.setitem(globals(), "POWER", np.array([1.0]))
     assert fingerprint(_scaled) != before
+
+
+def _nested(x: Any, weight: Any) -> Any:
+    return sum([power * weight * x * POWER for power in (1, 2)])
+
+
+def _elsewhere(x: Any, weight: Any) -> Any:
+    return weight * x * constants.POWER
+
+
+constants: Any = ModuleType("constants")
+constants.POWER = 1.0
+
+
+@pytest.mark.parametrize("formula", [_nested, _elsewhere])
+def test_a_constant_in_a_nested_code_or_in_a_module(
+    monkeypatch: pytest.MonkeyPatch, formula: Any
+) -> None:
+    before = fingerprint(formula)
+    monkeypatch.setitem(globals(), "POWER", 0.25)
+    monkeypatch.setattr(constants, "POWER", 0.25)
+    assert fingerprint(formula) != before
+
+
+def test_what_is_written_about_a_formula_is_no_part_of_it() -> None:
+    prints = set()
+    for said in ("one", "two"):
+        names: dict[str, Any] = {}
+        exec(f"def slope(x, weight):\n    '{said}'\n    return weight * x", names)
+        prints.add(fingerprint(names["slope"]))
+    assert len(prints) == 1
 
 
 def test_a_formula_that_is_typed_in_is_not_kept() -> None:

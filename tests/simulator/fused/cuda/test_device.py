@@ -23,8 +23,9 @@ from stemtheory.simulator.fused.cuda import device
 from stemtheory.simulator.fused.cuda import engine as device_engine
 from stemtheory.simulator.fused.cuda.build import TargetMachine, Variant, assemble
 from stemtheory.simulator.fused.cuda.layout import ThreadLayout
-from stemtheory.simulator.fused.elementary import OPTIONS, fma
+from stemtheory.simulator.fused.elementary import fma
 from stemtheory.simulator.fused.normals import BOX_MULLER
+from stemtheory.simulator.fused.parts import OPTIONS
 from stemtheory.simulator.fused.recipe import make_recipe
 from tests.helpers.sources import ROOT
 
