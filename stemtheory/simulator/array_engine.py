@@ -232,7 +232,8 @@ class _Streams:
         if self.each > 1:
             return [plan.host.generator(key.seed_sequence(i, purpose)) for i in self.blocks]
         seeds = key.replicate_seeds(self.who, purpose)
-        if type(plan.problem).draw is Separable.draw:  # what it asks of a stream is known
+        # What it asks of a stream is known; a problem of one's own may draw as it likes.
+        if getattr(plan.problem.draw, "__func__", None) is Separable.draw:
             return [SideBySide(seeds)]
         return [plan.host.generator(seed) for seed in seeds]
 
