@@ -36,7 +36,7 @@ T = [1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072]
 [fits.rate]
 y = "M"
 x = "T"
-by = ["nu", "zeta", "sigma", "seed"]
+by = ["nu", "zeta", "sigma"]
 theory = -1
 """
 

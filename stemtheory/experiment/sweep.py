@@ -6,7 +6,7 @@ import importlib.util
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,17 +87,17 @@ class SweepResult:
         return sum(found == status for found in self.statuses.values())
 
     @cached_property
-    def results(self) -> dict[str, CellResult]:
-        """The stored outcomes of this sweep's cells by id."""
+    def results(self) -> Mapping[str, CellResult]:
+        """The stored outcomes of this sweep's cells by id, each made when it is asked for."""
         if not self.statuses:
             return {}
         with Store.reading(self.store) as store:
-            return {row.result.id: row.result for row in store.rows(list(self.statuses))}
+            return store.outcomes(list(self.statuses))
 
     @cached_property
     def frame(self) -> pd.DataFrame:
         """One row per reported point: every setting, mean_grad_sq, stderr, status, costs."""
-        return tables.frame(tables.point_records(self.points, self.results))
+        return tables.frame(tables.each_record(self.points, self.results))
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:

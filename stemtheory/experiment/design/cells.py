@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 from stemtheory.runtime import STREAM_VERSION, canonical
-from stemtheory.simulator import COMMON_DIALS, Run
+from stemtheory.simulator import COMMON_DIALS, Numerics, Run
 
+NUMERICS = tuple(field.name for field in fields(Numerics))
 CELL_VERSION = 2  # another way to turn the same run into numbers is another version
 
 
@@ -80,7 +81,7 @@ class Cell:
             "sync_batch": options.pop("sync_batch", 1),
             "schedule": run.schedule.name,
             "x1": run.x1,
-            **asdict(run.numerics),
+            **{name: getattr(run.numerics, name) for name in NUMERICS},
             "T": self.T,
             "b": self.b,
             "I": self.I,

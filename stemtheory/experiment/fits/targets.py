@@ -132,10 +132,16 @@ def draws(cell: Cell, values: Floats) -> Floats:
     if values.shape[1] < 2 or not np.all(np.isfinite(values)):
         return np.empty((len(values), 0))
     run, at = cell.run, cell.run.sizes
-    noise = {"I": at.I, "K": run.problem.K, "T": at.T, "b": at.b, "dim": run.problem.dim}
-    text = ";".join(f"{name}={canonical(v)}" for name, v in (noise | {"seed": run.seed}).items())
+    address = _address(at.I, run.problem.K, at.T, at.b, run.problem.dim, run.seed)
+    return resampled_means(values, RESAMPLES, 0, address)
+
+
+@lru_cache(maxsize=4096)
+def _address(I: int, K: int, T: int, b: float, dim: int, seed: int) -> tuple[int, ...]:
+    noise = {"I": I, "K": K, "T": T, "b": b, "dim": dim, "seed": seed}
+    text = ";".join(f"{name}={canonical(value)}" for name, value in noise.items())
     words = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), "<u4")
-    return resampled_means(values, RESAMPLES, 0, tuple(words.tolist()))
+    return tuple(words.tolist())
 
 
 def _on_curve(point: Point) -> bool:

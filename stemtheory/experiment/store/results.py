@@ -23,6 +23,7 @@ from stemtheory._version import __version__
 from stemtheory.experiment.design.cells import Cell
 from stemtheory.experiment.execute.work import CellResult
 from stemtheory.experiment.faults import DamagedStoreError
+from stemtheory.experiment.store.outcomes import Outcomes
 from stemtheory.experiment.store.store_file import (
     Identity,
     check,
@@ -154,17 +155,36 @@ class Store:
         DamagedStoreError
             If a row does not match its checksum.
         """
+        for row in self._raw(self._order() if ids is None else ids):
+            settings, finished = json.loads(row.pop("settings")), row.pop("finished")
+            (result,) = Outcomes([row]).values()
+            yield StoredCell(settings, result, finished)
+
+    def outcomes(self, ids: Sequence[str]) -> Outcomes:
+        """Return what the cells with these ids left behind, packed, without those not there.
+
+        Raises
+        ------
+        DamagedStoreError
+            If a row does not match its checksum.
+        """
+        return Outcomes(self._raw(ids))
+
+    def _raw(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield rows as they are stored, each compared with its checksum."""
         names = ", ".join(f"cells.{c}" for c in COLUMNS[:-1])
         query = f"SELECT {names}, provenance.text FROM cells LEFT JOIN provenance ON number ="
         query += " provenance WHERE id IN"
-        wanted = self._order() if ids is None else ids
         for start in range(0, len(wanted), BATCH):  # so that a writer waits for one batch only
             batch = wanted[start : start + BATCH]
             with guarded(self.path):
                 marks = ", ".join("?" * len(batch))
                 found = self._connection.execute(f"{query} ({marks})", batch).fetchall()
             rows = {row[0]: row for row in found}
-            yield from (self._row(rows[id_]) for id_ in batch if id_ in rows)
+            for id_ in batch:
+                if id_ in rows:
+                    self._verified(rows[id_])
+                    yield dict(zip((*COLUMNS[:-1], "provenance"), rows[id_], strict=True))
 
     def _order(self) -> list[str]:
         """Return all ids as the sweeps count their points; last what is no point of any more."""
@@ -262,23 +282,9 @@ class Store:
         if row[n] != _checksum(row[:n]):
             raise DamagedStoreError(hint(self.path, f"the row of cell {row[0]} was altered"))
 
-    def _row(self, row: Sequence[Any]) -> StoredCell:
-        self._verified(row)
-        r = dict(zip((*COLUMNS[:-1], "provenance"), row, strict=True))
-        del r["checksum"]
-        settings, finished = json.loads(r.pop("settings")), r.pop("finished")
-        r |= {name: np.frombuffer(r[name], "<f8") for name in ("grad_sq", "last", "best")}
-        r["diverged_at"], r["facts"] = (
-            np.frombuffer(r["diverged_at"], "<i8"),
-            json.loads(r["facts"]),
-        )
-        return StoredCell(settings, CellResult(**r), finished)
-
 
 def _checksum(content: Sequence[Any]) -> bytes:
     """Return a hash of the stored values, as SQLite hands them back."""
-    digest = hashlib.blake2b(digest_size=16)
-    for value in content:
-        raw = value if isinstance(value, bytes) else repr(value).encode()
-        digest.update(b"%d:" % len(raw) + raw)
-    return digest.digest()
+    raws = [value if isinstance(value, bytes) else repr(value).encode() for value in content]
+    parts = [part for raw in raws for part in (b"%d:" % len(raw), raw)]
+    return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
