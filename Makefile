@@ -7,6 +7,8 @@ PIP     := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS  := $(VENV)/stamps
 WORKERS ?= 2
 EXTRAS  ?= fast,data
+# Neighbours share what their module computes once, so each process keeps to its part of the tests.
+DIST    := $(if $(filter-out 0,$(WORKERS)),--dist worksteal)
 TESTED  := fast,data,dask,parquet,certify,prove,test
 ARGS    ?=
 RUN     := $(STAMPS)/run-$(EXTRAS)
@@ -21,6 +23,9 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Figures are written to files; no display is looked for.
 export MPLBACKEND ?= Agg
 
+# What one process compiled, the next one reads; tests see to it themselves (tests/conftest.py).
+reproduce docs: export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install test test-near test-lowest test-newest reproduce docs lint format types ptx-check wheel-check \
@@ -32,7 +37,7 @@ help: ## list the targets
 install: $(RUN) ## create .venv and install the package (EXTRAS=fast,cuda13 for a GPU)
 
 test: $(STAMPS)/test ## run the tests (WORKERS=2, ARGS='-k name')
-	$(PY) -m pytest -n $(WORKERS) $(ARGS)
+	$(PY) -m pytest -n $(WORKERS) $(DIST) $(ARGS)
 
 test-near: $(STAMPS)/test ## run the tests near a file, in about a minute (FILE=stemtheory/...)
 	$(PY) -m pytest -n $(WORKERS) -m 'not slow' $$($(PY) -m tests.near '$(FILE)') $(ARGS)
