@@ -8,13 +8,9 @@ With ``--before`` the same is measured of another tree of the package, in turn.
 from __future__ import annotations
 
 import json
-import os
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
-from _common import arguments, machine, write
+from _common import arguments, machine, process_seconds, write
 
 STARTS = {
     "import stemtheory": ("-c", "import stemtheory"),
@@ -30,14 +26,7 @@ STARTS = {
 def seconds(words: tuple[str, ...], times: int, tree: str) -> float:
     """Return the least CPU seconds of a fresh process that takes the package from a tree."""
     one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    environment = {**os.environ, **one, "PYTHONPATH": tree}
-    found = []
-    for _ in range(times):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *words], check=True, capture_output=True, env=environment)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(sum(after[:2]) - sum(before[:2]))
-    return min(found)
+    return min(process_seconds(words, PYTHONPATH=tree, **one) for _ in range(times))
 
 
 def main() -> None:
