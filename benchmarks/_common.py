@@ -6,9 +6,12 @@ import argparse
 import json
 import os
 import platform
+import resource
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,6 +155,15 @@ def interleaved(
             "wall_ns": round(statistics.median(wall), 3),
         }
     return found
+
+
+def process_seconds(words: Iterable[str], **environment: str) -> float:
+    """Return the CPU seconds of a fresh Python with these arguments, its own children included."""
+    own = {**os.environ, **environment}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *words], check=True, capture_output=True, env=own)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(after[:2]) - sum(before[:2])
 
 
 def machine() -> dict[str, Any]:

@@ -8,14 +8,10 @@ With ``--before`` the same is measured of another tree of the package, in turn.
 from __future__ import annotations
 
 import json
-import os
-import resource
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from _common import arguments, machine, write
+from _common import arguments, machine, process_seconds, write
 
 STARTS = {
     "import stemtheory": ("-c", "import stemtheory"),
@@ -30,20 +26,13 @@ STARTS = {
 
 def seconds(words: tuple[str, ...], times: int, tree: str) -> float:
     """Return the least CPU seconds of a fresh process that takes the package from a tree."""
-    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    found = []
     # the first start compiles the sources, wherever a machine forbids or lacks what that leaves
     with tempfile.TemporaryDirectory() as bytecode:
         kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": bytecode}
         # not the package of the folder that this was started in, which would come first
         own = {"PYTHONPATH": tree, "PYTHONSAFEPATH": "1"}
-        environment = {**os.environ, **one, **kept, **own}
-        for _ in range(times + 1):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            command = [sys.executable, *words]
-            subprocess.run(command, check=True, capture_output=True, env=environment)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            found.append(sum(after[:2]) - sum(before[:2]))
+        one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        found = [process_seconds(words, **one, **kept, **own) for _ in range(times + 1)]
     return min(found[1:])
 
 

@@ -48,7 +48,7 @@ def cells_per_second(folder: Path, cells: int, jobs: int, executor: str) -> floa
 
 def writes_per_second(folder: Path, n: int) -> dict[str, float]:
     """Return rows per second, in transactions of one row and of a hundred."""
-    cell = next(points(sweep(100), Machine("array", "numpy"))).cell
+    cell = next(points(sweep(100), Machine("numpy"))).cell
     result = run_cell(cell)
     rates = {}
     for size in (1, 100):
@@ -66,7 +66,7 @@ def writes_per_second(folder: Path, n: int) -> dict[str, float]:
 def resume_seconds(folder: Path, rows: int, repeats: int) -> dict[str, float]:
     """Return the seconds of a resume that finds every one of ``rows`` points done."""
     path, spec = folder / "resume.sqlite", sweep(rows)
-    cells = {p.cell.id: p.cell for p in points(spec, Machine("array", "numpy"))}
+    cells = {p.cell.id: p.cell for p in points(spec, Machine("numpy"))}
     result = run_cell(next(iter(cells.values())))
     with Store.writing(path) as store:
         store.add((cell, replace(result, id=id_)) for id_, cell in cells.items())

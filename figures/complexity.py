@@ -10,7 +10,7 @@ Paper: Thm: PR_Convergence_Main, Thm: Flexible_FedAvg, Table: Comparison.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from stemtheory.figures._exact import (
     sgd_costs,
 )
 from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
-from stemtheory.simulator import simulate
+from stemtheory.simulator import Run, simulate, together
 
 K = 4
 SEED = 0
@@ -67,7 +67,7 @@ def table(mode: str, store: Path | None, progress: Progress) -> FigureTable:
     parts = [part("exact", *key, costs) for key, costs in curves.items()]
     parts += [part("bound", *key, bound_costs(*key)) for key in curves]
     progress("simulating a few lengths of run")
-    parts += [measured(*run, REPLICATES[mode]) for run in RUNS]
+    parts += simulated(RUNS, REPLICATES[mode])
     parts += crossings(curves["stem", 0.0], curves["fedavg", 0.0])
     return FigureTable.of(COLUMNS, parts, replicates=REPLICATES[mode])
 
@@ -96,19 +96,24 @@ def bound_costs(algorithm: str, nu: float) -> ExactCosts:
     )
 
 
-def measured(algorithm: str, nu: float, T: int, replicates: int) -> dict[str, Any]:
-    """Return one Monte-Carlo run: what it attained with standard error, and the exact value."""
-    trace = simulate(quadratic(K), algorithm, T=T, nu=nu, replicates=replicates, seed=SEED)
-    exact = exact_costs(algorithm, K, nu, [T]).epsilon
-    costs = ExactCosts(
-        np.array([trace.grad_sq.mean()]),
-        np.array([trace.counts.samples_per_worker]),
-        np.array([float(trace.counts.rounds)]),
-        np.array([float(T)]),
-    )
-    error = trace.grad_sq.std(ddof=1) / math.sqrt(replicates)
-    own = part("simulated", algorithm, nu, costs)
-    return {**own, "epsilon_stderr": error, "epsilon_exact": exact}
+def simulated(
+    settings: Sequence[tuple[str, float, int]], replicates: int
+) -> Iterator[dict[str, Any]]:
+    """Yield a run for each (algorithm, nu, T): what it attained, and the exact value."""
+    more: dict[str, Any] = {"replicates": replicates, "seed": SEED}
+    runs = together(Run.of(quadratic(K), name, T=T, nu=nu, **more) for name, nu, T in settings)
+    for (algorithm, nu, T), run in zip(settings, runs, strict=True):
+        trace = simulate(run)
+        costs = ExactCosts(
+            np.array([trace.grad_sq.mean()]),
+            np.array([trace.counts.samples_per_worker]),
+            np.array([float(trace.counts.rounds)]),
+            np.array([float(T)]),
+        )
+        own = part("simulated", algorithm, nu, costs)
+        error = trace.grad_sq.std(ddof=1) / math.sqrt(replicates)
+        exact = exact_costs(algorithm, K, nu, [T]).epsilon
+        yield {**own, "epsilon_stderr": error, "epsilon_exact": exact}
 
 
 def crossings(stem: ExactCosts, fedavg: ExactCosts) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ from stemtheory.moments.linear_model import linear_model
 from stemtheory.oracles import load_problem
 from stemtheory.report import Figure, FigureTable, Panel, Progress, Quantity, palette
 from stemtheory.runtime import Floats
-from stemtheory.simulator import simulate
+from stemtheory.simulator import Run, simulate, together
 
 READINGS = ("literal", "average-first", "overwrite")
 # The theorem with explicit constants, and its proof before the logarithm.
@@ -88,18 +88,10 @@ def averages(s: Bowl, T: int) -> Iterator[dict[str, Any]]:
         "quadratic", K=2, dim=1, curvature=s.h, L=L, sigma=0.0, zeta=ZETA, het_phase=s.phase
     )
     grid = np.unique((np.geomspace(64, T / s.I, RECORDS)).astype(int)) * s.I
-    for reading in READINGS:
-        trace = simulate(
-            problem,
-            "stem",
-            T=T,
-            b=s.b * s.K / 2,
-            I=s.I,
-            sync=reading,
-            x1=s.x1,
-            replicates=1,
-            record_at=grid.tolist(),
-        )
+    own: dict[str, Any] = {"T": T, "b": s.b * s.K / 2, "I": s.I, "x1": s.x1, "replicates": 1}
+    runs = together(Run.of(problem, "stem", sync=reading, **own) for reading in READINGS)
+    for reading, run in zip(READINGS, runs, strict=True):
+        trace = simulate(run, record_at=grid.tolist())
         yield {"series": reading, "T": trace.times, "average": trace.running[:, 0]}
     for series, name in BOUNDS.items():
         yield {"series": series, "T": trace.times, "average": bound(s, trace.times, name)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import time
 from collections import defaultdict
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stemtheory.experiment.design.cells import Cell
-from stemtheory.experiment.design.points import Machine, Point, points
+from stemtheory.experiment.design.points import Machine, Point, settle
 from stemtheory.experiment.design.rules import rules
 from stemtheory.experiment.design.spec import Spec, load_spec
 from stemtheory.experiment.execute.drive import CHUNK_SECONDS, drive
@@ -229,7 +228,7 @@ def run_sweep(
     path = FOLDER / f"{spec.name}.sqlite" if store is None else file_path("store", store)
     located(path)  # or it is refused
     machine, statuses = _stored(path, spec)
-    found = tuple(points(spec, machine))
+    machine, found = settle(spec, machine)
     check_columns(spec, found)
     cells = {point.cell.id: point.cell for point in found}
     missing = _missing(cells, statuses, retry_failed)
@@ -244,7 +243,7 @@ def run_sweep(
         _refuse_uncompiled(missing, path)
         patient = kind in ("processes", "dask")  # which are looked at every POLL seconds
         with Store.writing(path) as opened, Stop(patient) as stop:
-            opened.remember(spec.name, spec.mode, (machine.engine, machine.backend), cells)
+            opened.remember(spec.name, spec.mode, machine, cells)
             missing = _missing(cells, opened.statuses(), retry_failed)  # now nobody else writes
             tally = _Tally(missing, progress)
             for pairs in drive(
@@ -275,11 +274,10 @@ def _loaded(sweep: str | Path, mode: str) -> Spec:
 def _stored(path: Path, spec: Spec) -> tuple[Machine, dict[str, str]]:
     """Return what ``auto`` stands for, and what is done; a store settles both."""
     if not path.exists():
-        return this_machine(), {}
+        return Machine(resolve("auto").name), {}
     with Store.reading(path) as store:
         known = store.machine(spec.name, spec.mode)
-        machine = Machine(*known) if known else this_machine()
-        return machine, store.statuses()
+        return known or Machine(resolve("auto").name), store.statuses()
 
 
 def _changes(path: Path, missing: list[Cell]) -> list[str]:
@@ -291,13 +289,6 @@ def _changes(path: Path, missing: list[Cell]) -> list[str]:
         return changes(own, store.own_settings())
 
 
-def this_machine() -> Machine:
-    """Return what ``auto`` stands for here: large cells are compiled where there is numba."""
-    backend = resolve("auto")
-    compiles = backend.on_host and importlib.util.find_spec("numba") is not None
-    return Machine("fused" if compiles else "array", backend.name)
-
-
 def _refuse_uncompiled(missing: list[Cell], path: Path) -> None:
     """Refuse cells of the fused engine where it is missing, before any of them fails."""
     backends = {c.run.numerics.backend for c in missing if c.run.numerics.engine == "fused"}
@@ -306,7 +297,7 @@ def _refuse_uncompiled(missing: list[Cell], path: Path) -> None:
         reason = reason or fused.missing_for_device()
     if reason:
         raise UsageError(
-            f"large cells of {path} are for the fused engine, but {reason}: install it, or start"
+            f"cells of {path} are for the fused engine, but {reason}: install it, or start"
             " another store."
         )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stemtheory.simulator.fused import missing as missing_compiler
     from stemtheory.simulator.fused.cuda.engine import DeviceRunner
     from stemtheory.simulator.fused.engine import Runner
+    from stemtheory.simulator.fused.sharing import together
     from stemtheory.simulator.hitting import (
         RESAMPLES,
         HittingTime,

@@ -184,6 +184,10 @@ def test_the_scripts_still_run(script: Any, tmp_path: Path) -> None:
     run = common.engine("small", "phase", "float32", "array", "stem", T=8)
     found = common.interleaved({"array": (run, 8)}, 64 * 8 * 16, repeats=1)
     assert found["array"]["wall_ns"] > 0
+    trees = dict.fromkeys(("before", "after"), str(ROOT))
+    taken = script("shared_kernels").measured(("--version",), trees, times=1)
+    assert taken["warm before"] > 0
+    assert taken["cold ratio"] > 0
     given = common.arguments("A script.\n", repeats=7)
     assert (given.repeats, given.out) == (7, None)
 

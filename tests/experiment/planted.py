@@ -26,7 +26,7 @@ def spec_of(text: str, fits: str = "") -> Spec:
 
 def points_of(spec: Spec) -> tuple[Point, ...]:
     """Return the points of a sweep on the array engine."""
-    return tuple(points(spec, Machine("array", "numpy")))
+    return tuple(points(spec, Machine("numpy")))
 
 
 def outcomes(

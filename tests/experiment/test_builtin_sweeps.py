@@ -40,7 +40,7 @@ def test_every_size_is_sound(name: str, mode: str) -> None:
     """Grids, settings and fits add up; every fit names grids that are there."""
     spec = load_spec(name, mode)
     assert spec.summary
-    found = list(points(spec, Machine("array", "numpy")))
+    found = list(points(spec, Machine("numpy")))
     assert len({point.cell.id for point in found}) > 10
     grids = {grid.name for grid in spec.grids}
     for rule in rules(spec):

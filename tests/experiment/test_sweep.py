@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 import stemtheory
+from stemtheory.experiment.design.points import Machine
 from stemtheory.experiment.execute.drive import chunks
 from stemtheory.experiment.faults import SweepStopped
 from stemtheory.experiment.store import tables
@@ -99,8 +100,12 @@ def test_auto_is_settled_when_the_sweep_is_created(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     spec = small(name="settled")
     with Store.writing(path) as store:
-        store.remember("settled", "default", ("array", "cupy"))
-        store.remember("settled", "default", ("array", "numpy"))  # the first one counts
+        store.remember("settled", "default", Machine("cupy", {"one": "array"}))
+        store.remember("settled", "default", Machine("numpy", {"one": "fused", "two": "fused"}))
+        # the first one counts
+        assert store.machine("settled", "default") == Machine(
+            "cupy", {"one": "array", "two": "fused"}
+        )
     with pytest.raises(UsageError, match="backend cupy is not installed"):
         run(spec, store=path, dry_run=True)
 
@@ -163,7 +168,7 @@ def test_kill_9_at_twenty_random_moments_loses_and_changes_no_finished_cell(
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads the table of processes")
 def test_kill_9_leaves_no_workers_behind(tmp_path: Path, undisturbed: Path) -> None:
     path = tmp_path / "s.sqlite"
-    slow = SMALL.replace("T = [16, 32]", "T = [20000, 32]")
+    slow = SMALL.replace("T = [16, 32]", 'T = [20000, 32]\nengine = ["array"]')
     file = tmp_path / "slow.toml"
     file.write_text(slow, encoding="utf-8")
     with _command(file, path, "--jobs", "2") as process:

@@ -331,10 +331,10 @@ def test_the_dim_of_images_is_theirs_everywhere(capsys: pytest.CaptureFixture[st
         assert f"dim={P}" in capsys.readouterr().out
     text = f'[settings]\nproblem = "{name}"\n{{}}[algorithms.fedavg]\n[grids.g]\nT = 2\nb = 1\n'
     for own in ("", f"dim = {P}\n"):
-        (point,) = points(parse_spec(text.format(own), "test"), Machine("array", "numpy"))
+        (point,) = points(parse_spec(text.format(own), "test"), Machine("numpy"))
         assert point.cell.run.problem.dim == P
     with pytest.raises(UsageError, match="dim is 8, but"):
-        next(points(parse_spec(text.format("dim = 8\n"), "test"), Machine("array", "numpy")))
+        next(points(parse_spec(text.format("dim = 8\n"), "test"), Machine("numpy")))
 
 
 def test_real_minibatches_only() -> None:

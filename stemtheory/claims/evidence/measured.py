@@ -10,7 +10,7 @@ from stemtheory.bounds import BOUNDS, Premise
 from stemtheory.claims.base import Case
 from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.runtime import UsageError
-from stemtheory.simulator import simulate
+from stemtheory.simulator import simulate, together
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,10 @@ class MeasuredRun:
 
 
 @lru_cache(maxsize=512)
-def measure(case: Case) -> MeasuredRun:
+def measure(case: Case, beside: tuple[Case, ...] = ()) -> MeasuredRun:
     """Return what the runs of a case measure; cached, so that claims share their runs.
+
+    ``beside`` are those that will be measured as well: the engine is chosen for all of them.
 
     Raises
     ------
@@ -39,7 +41,8 @@ def measure(case: Case) -> MeasuredRun:
     """
     if case.clock:
         raise UsageError(f"clock is {case.clock:g}, but a run starts at t = 1: leave it out.")
-    trace = simulate(case.run)
+    *_, run = together(each.run for each in (*beside, case)) if beside else (case.run,)
+    trace = simulate(run)
     mean = trace.mean_grad_sq
     return MeasuredRun(
         mean=float("nan") if mean is None else mean,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,7 @@ from stemtheory.simulator import (
     fused,
     refuse_the_endless,
 )
+from stemtheory.simulator.fused import sharing
 
 # What a sweep takes where nothing is said; the rest is what a run takes.
 PROBLEM = "cosine"
@@ -35,11 +36,11 @@ NO_CURVE = "b, I given"
 class Machine:
     """What ``auto`` stands for in this sweep; it is settled once and kept in the store.
 
-    Engine ``fused`` means: for cells from ``AUTO_WORK`` on that it can run, ``array`` for the rest.
+    ``engines`` has the engine of every kernel that cells may share; all others run on arrays.
     """
 
-    engine: str
     backend: str
+    engines: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,31 @@ def points(spec: Spec, machine: Machine) -> Iterator[Point]:
     UsageError
         For settings that do not add up, with the grid and its line.
     """
+    return (point for point, _ in _made(spec, machine))
+
+
+def settle(spec: Spec, machine: Machine) -> tuple[Machine, tuple[Point, ...]]:
+    """Return the machine with an engine for every kernel of a sweep, and the sweep's points.
+
+    A kernel that has one keeps it, whatever cells were added since; that of another one is chosen
+    by all cells that share it, and not by each alone, so that many small ones are compiled too.
+
+    Raises
+    ------
+    UsageError
+        As ``points``.
+    """
+    made = tuple(_made(spec, machine))
+    new = {p.cell.id: (k, p.cell.run) for p, k in made if k and k not in machine.engines}
+    settled = sharing.engines(new.values())
+    machine = replace(machine, engines={**machine.engines, **settled})
+    if "fused" in settled.values():
+        return machine, tuple(points(spec, machine))
+    return machine, tuple(point for point, _ in made)
+
+
+def _made(spec: Spec, machine: Machine) -> Iterator[tuple[Point, str | None]]:
+    """Yield every point, and the kernel that its cell may share with others, if any."""
     for grid in spec.grids:
         for label in grid.algorithms:
             algorithm = spec.algorithms[label]
@@ -107,26 +133,25 @@ class _Maker:
         runs = ("replicates", "seed", "precision", "record", "epsilon")
         self.run_axes = [name for name in axes if name in runs]
         self.other_axes = [name for name in axes if name not in runs]
-        self.settled: dict[tuple[Any, ...], Run] = {}
+        self.settled: dict[tuple[Any, ...], tuple[Run, str | None]] = {}
 
-    def point(self, own: Mapping[str, Any]) -> Point:
-        """Return the point at the values ``own`` of the axes."""
+    def point(self, own: Mapping[str, Any]) -> tuple[Point, str | None]:
+        """Return the point at the values ``own`` of the axes, and its cell's kernel."""
         key = tuple([own[name] for name in self.other_axes])
         # to a cache true is 1: the types tell them apart
         key += tuple([type(value) for value in key])
         found = self.settled.get(key)
         if found is None:
             found = self.settled[key] = self._settle({**self.fixed, **own})
+        settled, kernel = found
         asked = {**self.fixed, **{name: own[name] for name in self.run_axes}}
-        replicates = asked.get("replicates", DEFAULT.replicates)
         run = replace(
-            found,
-            replicates=replicates,
+            settled,
+            replicates=asked.get("replicates", DEFAULT.replicates),
             seed=asked.get("seed", DEFAULT.seed),
-            numerics=_on_its_engine(found, replicates, self.machine),
         )
         refuse_the_endless(run)
-        return Point(
+        point = Point(
             self.grid,
             self.algorithm.label,
             self.algorithm.name,
@@ -136,8 +161,9 @@ class _Maker:
             run.sizes.clipped,
             Cell(run, asked.get("precision"), asked.get("record", 0)),
         )
+        return point, kernel
 
-    def _settle(self, s: Mapping[str, Any]) -> Run:
+    def _settle(self, s: Mapping[str, Any]) -> tuple[Run, str | None]:
         """Check everything that a point is made of, before anything runs."""
         backend = s.get("backend", DEFAULT.backend)
         run = Run.of(
@@ -149,7 +175,9 @@ class _Maker:
             schedule_options=_group(s, "schedule_options"),
             backend=self.machine.backend if backend == "auto" else backend,
         )
-        return replace(run, algorithm=_recursion(run.algorithm))
+        run = replace(run, algorithm=_recursion(run.algorithm))
+        kernel = sharing.kernel_of(run)
+        return replace(run, numerics=_on_its_engine(run, kernel, self.machine)), kernel
 
 
 def _group(s: Mapping[str, Any], group: str, more: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -178,7 +206,7 @@ def _theory(entry: Entry) -> object:
     return entry.family, entry.theory, entry.coupling
 
 
-def _on_its_engine(run: Run, replicates: int, machine: Machine) -> Numerics:
+def _on_its_engine(run: Run, kernel: str | None, machine: Machine) -> Numerics:
     """Return how a run is computed, with ``auto`` settled.
 
     Raises
@@ -186,19 +214,16 @@ def _on_its_engine(run: Run, replicates: int, machine: Machine) -> Numerics:
     UsageError
         If the fused engine was asked for and cannot run the cell.
     """
-    numerics, problem = run.numerics, run.problem
+    numerics = run.numerics
+    if numerics.engine == "fused":
+        reason = fused.unsuited(
+            run.problem.load(), run.method, run.sizes.T, per_sample=numerics.per_sample
+        )
+        if reason is not None:
+            raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
+    if "fused" in (numerics.engine, machine.engines.get(kernel or "")):
+        return replace(numerics, engine="fused", noise_source="philox")
     # On the host both sources of noise are one; they must not make two cells of one run.
     alike = numerics.backend == "numpy" and numerics.noise_source == "device"
     source = "host" if alike else numerics.noise_source
-    on_arrays = replace(numerics, engine="array", noise_source=source)
-    if numerics.engine == "array" or (numerics.engine, machine.engine) == ("auto", "array"):
-        return on_arrays
-    small = run.sizes.T * replicates * problem.K * problem.dim < fused.AUTO_WORK
-    if numerics.engine == "auto" and (small or numerics.backend != "numpy"):
-        return on_arrays
-    reason = fused.unsuited(problem.load(), run.method, run.sizes.T, per_sample=numerics.per_sample)
-    if reason is None:
-        return replace(numerics, engine="fused", noise_source="philox")
-    if numerics.engine == "fused":
-        raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
-    return on_arrays
+    return replace(numerics, engine="array", noise_source=source)

@@ -21,6 +21,7 @@ import numpy as np
 
 from stemtheory._version import __version__
 from stemtheory.experiment.design.cells import Cell
+from stemtheory.experiment.design.points import Machine
 from stemtheory.experiment.execute.work import CellResult
 from stemtheory.experiment.faults import DamagedStoreError
 from stemtheory.experiment.store.outcomes import Outcomes
@@ -229,25 +230,30 @@ class Store:
                 f" {__version__}: use that version, or give another store."
             )
 
-    def machine(self, name: str, mode: str) -> tuple[str, str] | None:
-        """Return the engine and backend that ``auto`` was resolved to for a sweep, or None."""
-        query = "SELECT engine, backend FROM sweeps WHERE name = ? AND mode = ?"
-        found: tuple[str, str] | None = self._connection.execute(query, (name, mode)).fetchone()
-        return found
+    def machine(self, name: str, mode: str) -> Machine | None:
+        """Return what ``auto`` was settled to for a sweep, or None."""
+        which = " WHERE name = ? AND mode = ?"
+        ask = self._connection.execute
+        found = ask(f"SELECT backend FROM sweeps{which}", (name, mode)).fetchone()
+        engines = ask(f"SELECT kernel, engine FROM engines{which}", (name, mode)).fetchall()
+        return None if found is None else Machine(found[0], dict(engines))
 
-    def remember(
-        self, name: str, mode: str, machine: tuple[str, str], cells: Iterable[str] = ()
-    ) -> None:
-        """Keep what ``auto`` was resolved to when a sweep was created, and its cells in order."""
+    def remember(self, name: str, mode: str, machine: Machine, cells: Iterable[str] = ()) -> None:
+        """Keep what ``auto`` was first settled to for a sweep, and its cells in order."""
+        own = (name, mode)
         with guarded(self.path), self._connection as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(
-                "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?)", (name, mode, *machine)
+                "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", (*own, machine.backend)
             )
-            connection.execute("DELETE FROM places WHERE name = ? AND mode = ?", (name, mode))
+            connection.executemany(
+                "INSERT OR IGNORE INTO engines VALUES (?, ?, ?, ?)",
+                ((*own, *settled) for settled in machine.engines.items()),
+            )
+            connection.execute("DELETE FROM places WHERE name = ? AND mode = ?", own)
             connection.executemany(
                 "INSERT INTO places VALUES (?, ?, ?, ?)",
-                ((name, mode, place, cell) for place, cell in enumerate(cells)),
+                ((*own, place, cell) for place, cell in enumerate(cells)),
             )
 
     def _stays(self) -> None:

@@ -25,7 +25,7 @@ from stemtheory.runtime import UsageError, part_file
 
 MAGIC = b"SQLite format 3\0"
 APPLICATION = 0x5354454D  # "STEM", in the file's header
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SMALLEST = 512  # bytes of the smallest page of SQLite
 LONGEST_NAME = 255 - len("-journal")
 PATIENCE = 60  # seconds that a writer waits for readers
@@ -41,8 +41,11 @@ CREATE TABLE cells (
 );
 CREATE TABLE provenance (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE sweeps (
-    name TEXT NOT NULL, mode TEXT NOT NULL, engine TEXT NOT NULL, backend TEXT NOT NULL,
-    PRIMARY KEY (name, mode)
+    name TEXT NOT NULL, mode TEXT NOT NULL, backend TEXT NOT NULL, PRIMARY KEY (name, mode)
+);
+CREATE TABLE engines (
+    name TEXT NOT NULL, mode TEXT NOT NULL, kernel TEXT NOT NULL, engine TEXT NOT NULL,
+    PRIMARY KEY (name, mode, kernel)
 );
 CREATE TABLE places (
     name TEXT NOT NULL, mode TEXT NOT NULL, place INTEGER NOT NULL, cell TEXT NOT NULL,

@@ -27,7 +27,7 @@ from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.sizes import resolve_schedule, resolve_sizes
 from tests.experiment.sweeps import other
 
-HOST = Machine("array", "numpy")
+HOST = Machine("numpy")
 HEAD = "[settings]\nK = 2\ndim = 2\nT = 24\nb = 1\nI = 4\nreplicates = 2\n"
 
 

@@ -16,7 +16,7 @@ from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules.curves import fedavg_curve, stem_curve
 from tests.experiment.sweeps import SMALL, small
 
-HOST = Machine("array", "numpy")
+HOST = Machine("numpy")
 
 
 def expand(text: str, mode: str = "default") -> list[Point]:

@@ -1,4 +1,4 @@
-"""Which engine a cell runs on: settled when the sweep is created, by its size, and kept."""
+"""Which engine a cell runs on: by the work of all that share a kernel, settled once, and kept."""
 
 import json
 from pathlib import Path
@@ -9,11 +9,12 @@ import pytest
 
 from stemtheory import simulate
 from stemtheory.experiment import sweep as front
-from stemtheory.experiment.design.points import Machine, points
+from stemtheory.experiment.design.points import Machine, settle
 from stemtheory.experiment.execute.executors import kind_of
 from stemtheory.experiment.store.results import Store
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator import fused
+from stemtheory.simulator.fused import sharing
 from tests.experiment.sweeps import content, run, small
 
 TEXT = """
@@ -30,40 +31,63 @@ I = 2
 [grids.main]
 T = [8, 64]
 """
-LIMIT = 64 * 4 * 2 * 4  # T R K dim of the long cells
+HOST = Machine("numpy")
+BOTH = (8 + 64) * (4 * 2 * 4 + sharing.STEP_ELEMENTS)  # the work of two cells, T = 8 and T = 64
+SHORT = TEXT.replace("[8, 64]", "[8]")
 
 
 @pytest.fixture
 def limit(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
-    monkeypatch.setattr(fused, "AUTO_WORK", LIMIT)
+    monkeypatch.setattr(sharing, "SHARED_WORK", BOTH)
 
 
-def engines(engine: str = "fused", backend: str = "numpy", text: str = TEXT) -> dict[Any, str]:
-    found = points(small(text), Machine(engine, backend))
+def engines(text: str = TEXT, machine: Machine = HOST) -> dict[Any, str]:
+    _, found = settle(small(text), machine)
     return {(p.algorithm, p.cell.T): p.cell.run.numerics.engine for p in found}
 
 
-@pytest.mark.usefixtures("limit")
-def test_large_cells_that_have_a_kernel_are_compiled() -> None:
-    large = {("stem", 64), ("fedavg", 64)}
-    assert {key for key, engine in engines().items() if engine == "fused"} == large
-    assert set(engines("array").values()) == {"array"}
-    assert set(engines(backend="cupy").values()) == {"array"}
-    rotated = TEXT.replace("b = 1", "b = 1\ndials = { rotate = true }")
-    assert set(engines(text=rotated).values()) == {"array"}
-    insisted = engines(text=TEXT.replace("b = 1", 'b = 1\nengine = "array"'))
-    assert set(insisted.values()) == {"array"}
+def compiled(text: str = TEXT, machine: Machine = HOST) -> set[Any]:
+    return {key for key, engine in engines(text, machine).items() if engine == "fused"}
 
 
 @pytest.mark.usefixtures("limit")
-def test_a_small_cell_is_the_same_cell_on_every_machine() -> None:
-    ids = [
-        {p.cell.id for p in points(small(TEXT), Machine(engine, "numpy")) if p.cell.T == 8}
-        for engine in ("array", "fused")
-    ]
-    assert ids[0] == ids[1]
-    assert len(ids[0]) == 3
+def test_cells_that_share_a_kernel_are_compiled_together() -> None:
+    """Each of them alone is below the limit: a choice for each cell would compile none."""
+    assert compiled() == {(name, T) for name in ("stem", "fedavg") for T in (8, 64)}
+    assert not compiled(SHORT)
+    assert not compiled(TEXT.replace("[8, 64]", "[64]"))
+    assert not compiled(machine=Machine("cupy"))
+    assert not compiled(TEXT.replace("b = 1", "b = 1\ndials = { rotate = true }"))
+    for named in ('engine = "array"', 'noise_source = "host"', "per_sample = true"):
+        assert not compiled(TEXT.replace("b = 1", f"b = 1\n{named}"))
+
+
+@pytest.mark.usefixtures("limit")
+def test_what_is_another_kernel_does_not_count() -> None:
+    """Two losses, or two types of numbers, make modules of their own; a size or a dial does not."""
+    for axis in ('problem = ["cosine", "quadratic"]', 'dtype = ["float32", "float64"]'):
+        assert not compiled(TEXT.replace("T = [8, 64]", f"T = [32]\n{axis}"))
+    for axis in ("K = [2, 4]", "sigma = [0.5, 1.0]", "seed = [0, 1]"):
+        text = TEXT.replace("T = [8, 64]", f"T = [36]\n{axis}")
+        assert compiled(text) == {("stem", 36), ("fedavg", 36)}
+
+
+@pytest.mark.usefixtures("limit")
+def test_points_that_share_a_cell_count_once() -> None:
+    asked_twice = TEXT.replace("T = [8, 64]", "T = [64]\nepsilon = [0.1, 0.2]")
+    assert not compiled(asked_twice)
+
+
+@pytest.mark.usefixtures("limit")
+def test_what_lies_in_the_cache_settles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEMTHEORY_CACHE", str(tmp_path))
+    cold = engines(), engines(SHORT)
+    run(small(TEXT), store=tmp_path / "warms.sqlite")
+    assert list(tmp_path.glob("kernel_cosine_stem_*"))
+    assert (engines(), engines(SHORT)) == cold
 
 
 @pytest.mark.usefixtures("limit")
@@ -82,41 +106,57 @@ def test_a_sweep_holds_the_numbers_of_the_engine_it_names(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("limit")
-def test_the_store_settles_it_for_later_machines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A store made without numba goes on with the array engine, and the other way round."""
-    spec, stores = small(TEXT), {}
-    for engine in ("array", "fused"):
-        path = stores[engine] = tmp_path / f"{engine}.sqlite"
-        monkeypatch.setattr(front, "this_machine", lambda e=engine: Machine(e, "numpy"))
-        run(small(TEXT.replace("[8, 64]", "[8]")), store=path)
-    monkeypatch.setattr(front, "this_machine", lambda: Machine("array", "numpy"))
-    for engine, path in stores.items():
-        found = run(spec, store=path).points
-        wanted = {"array"} if engine == "array" else {"array", "fused"}
-        assert {p.cell.run.numerics.engine for p in found} == wanted
-    assert content(stores["array"]) != content(stores["fused"])
+@pytest.mark.parametrize(("first", "engine"), [(SHORT, "array"), (TEXT, "fused")])
+def test_a_store_keeps_the_engines_that_it_settled(tmp_path: Path, first: str, engine: str) -> None:
+    """Cells are added and taken away, and none changes its engine: what is there never runs again.
+
+    A kernel that was not asked for before is settled then.
+    """
+    path = tmp_path / "s.sqlite"
+    run(small(first), store=path)
+    for text in (TEXT.replace("[8, 64]", "[8, 64, 128]"), SHORT):
+        found = run(small(text), store=path).points
+        assert {p.cell.run.numerics.engine for p in found} == {engine, "array"}
+    assert run(small(first), store=path).ran == 0
+    other = run(small(TEXT.replace('"cosine"', '"quadratic"')), store=path)
+    assert {p.cell.run.numerics.engine for p in other.points} == {"fused", "array"}
 
 
 @pytest.mark.usefixtures("limit")
-def test_a_machine_without_the_compiler_says_so(
+def test_a_store_made_without_the_compiler_goes_on_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.sqlite"
+    with monkeypatch.context() as without:
+        without.setattr(fused, "missing", lambda: "numba is not installed")
+        fused.say_missing.cache_clear()
+        for name in ("s", "other"):
+            run(small(TEXT), store=tmp_path / f"{name}.sqlite")
+        assert capsys.readouterr().err.count("numba is not installed") == 1
+    fused.say_missing.cache_clear()
+    longer = run(small(TEXT.replace("[8, 64]", "[8, 64, 128]")), store=path)
+    assert longer.ran == 3
+    assert {p.cell.run.numerics.engine for p in longer.points} == {"array"}
+
+
+@pytest.mark.usefixtures("limit")
+def test_a_machine_that_cannot_go_on_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.sqlite"
-    monkeypatch.setattr(front, "this_machine", lambda: Machine("fused", "numpy"))
-    run(small(TEXT.replace("[8, 64]", "[8]")), store=path)
+    run(small(TEXT), store=path)
     before = content(path)
     monkeypatch.setattr(fused, "missing", lambda: "numba is not installed")
+    assert run(small(TEXT), store=path).ran == 0
     with pytest.raises(UsageError, match="numba is not installed: install it, or start another"):
-        run(small(TEXT), store=path)
+        run(small(TEXT.replace("[8, 64]", "[8, 64, 128]")), store=path)
     assert content(path) == before
 
 
 def test_to_insist_on_what_cannot_be_compiled_is_an_error_with_its_line() -> None:
     text = TEXT.replace("b = 1", 'b = 1\nengine = "fused"')
     with pytest.raises(UsageError, match=r"line 13: grids.main: engine fused cannot be used"):
-        engines("array", text=text)
+        engines(text)
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_failed_cells_are_run_again_only_on_request(tmp_path: Path) -> None:
 
 
 def _cells(n: int = 4) -> list[Any]:
-    machine = Machine("array", "numpy")
+    machine = Machine("numpy")
     return [point.cell for point in points(small(), machine)][:n]
 
 

@@ -325,7 +325,7 @@ def test_other_databases_and_versions_are_bad_usage(tmp_path: Path, whole: Path)
         connection.execute("CREATE TABLE t (x)")
     with pytest.raises(UsageError, match="not a store of sweeps"), Store.writing(other_):
         pass
-    for version, said in ((1, "version 1, of stemtheory 0.1, but"), (3, "schema version 3, but")):
+    for version, said in ((1, "version 1, of stemtheory 0.1, but"), (4, "schema version 4, but")):
         path = copy(whole, tmp_path / str(version))
         with contextlib.closing(sqlite3.connect(path)) as connection:
             connection.execute(f"PRAGMA user_version = {version}")

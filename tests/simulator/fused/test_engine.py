@@ -127,7 +127,7 @@ def test_without_numba(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.setattr(fused, "AUTO_WORK", 1)
     fused.missing.cache_clear()
-    fused._say_missing.cache_clear()
+    fused.say_missing.cache_clear()
     problem = load_problem("cosine", dim=2)
     try:
         for _ in range(2):
@@ -139,7 +139,7 @@ def test_without_numba(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
             simulate(problem, T=4, b=1, I=1, engine="fused")
     finally:
         fused.missing.cache_clear()
-        fused._say_missing.cache_clear()
+        fused.say_missing.cache_clear()
 
 
 def test_divergence_spoils_no_other_replicate() -> None:

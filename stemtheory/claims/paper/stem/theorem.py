@@ -18,7 +18,7 @@ from stemtheory.claims.base import (
     quadratic,
 )
 from stemtheory.claims.evidence.counterexamples import read_as
-from stemtheory.claims.evidence.measured import premises
+from stemtheory.claims.evidence.measured import measure, premises
 from stemtheory.claims.language import Q
 from stemtheory.claims.language.letters import (
     B,
@@ -111,6 +111,8 @@ def run_cases(level: str) -> tuple[Case, ...]:
 
 # Runs that break M7 for certain; with the benign one they break M7b.
 BREAKING = (replace(CONTRAST, reading="overwrite"), BOTH)
+# The long runs of every level: nothing is drawn in them, and they share a kernel.
+LONG = (*(replace(CONTRAST, reading=name) for name in FOUR_READINGS), BOTH)
 BROKEN: dict[tuple[str, str], Verdict] = {
     ("overwrite", "all"): Verdict.VIOLATED,
     ("average-both", "all"): Verdict.VIOLATED,
@@ -133,7 +135,13 @@ theorem = AVERAGE <= (
     + fading * zeta**2 * (I - 1) / I
 )
 
-bounded = partial(whole_run, cases=run_cases, readings=FOUR_READINGS, expected=BROKEN)
+bounded = partial(
+    whole_run,
+    measured=partial(measure, beside=LONG),
+    cases=run_cases,
+    readings=FOUR_READINGS,
+    expected=BROKEN,
+)
 CLAIMS = (
     stated(
         potential_over_round,

@@ -27,12 +27,15 @@ from stemtheory.claims.paper.stem.theorem import (
     BOTH,
     CONTRAST,
     G4,
+    LONG,
     potential_cases,
+    run_cases,
 )
 from stemtheory.claims.paper.table1 import EPSILON, printed, surface
 from stemtheory.runtime import Verdict
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules.stepsizes import Theorem
+from stemtheory.simulator import together
 
 
 def over_a_round(path: Path) -> Comparison:
@@ -170,6 +173,17 @@ def test_the_benign_run_breaks_the_intermediate_bound_alone() -> None:
     assert measure(BENIGN).mean < bound("stem-theorem", BENIGN)
     fine = replace(BENIGN, reading="literal")
     assert measure(fine).mean < 0.5 * bound("stem-intermediate", fine)
+
+
+def test_long_runs_are_compiled_together_and_measure_the_same() -> None:
+    """Nothing is drawn in them: what the engines differ by is rounding. Alone none is compiled."""
+    pytest.importorskip("numba")
+    for case in (*LONG, BENIGN):
+        *_, run = together([each.run for each in (*LONG, case)])
+        assert (run.numerics.engine, case.run.numerics.engine) == ("fused", "auto")
+        assert measure(case, LONG).mean == pytest.approx(measure(case).mean, rel=1e-6)
+    for case in set(run_cases("quick")) - set(LONG):
+        assert together([*(each.run for each in LONG), case.run])[-1].numerics.engine != "fused"
 
 
 @pytest.mark.slow
