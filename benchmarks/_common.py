@@ -23,7 +23,10 @@ from stemtheory.schedules import Constant
 from stemtheory.simulator import Plan, resolve_sizes
 
 SIZES = {"small": (64, 8, 16), "medium": (256, 16, 64), "large": (64, 100, 1024)}  # R, K, dim
-STEPS = {"small": 512, "medium": 32, "large": 8}  # of a slow competitor; fast ones get more
+# and what a problem and a run have unless they are told otherwise
+SHAPES = {"default": (32, 4, 8), **SIZES}
+# Steps of a slow competitor; fast ones get more
+STEPS = {"default": 2048, "small": 512, "medium": 32, "large": 8}
 I = 8
 ETA, A = 0.02, 0.1
 TERMS = {"modulated": 1, "phase": 2}
@@ -61,21 +64,26 @@ def timed(run: Callable[[], object]) -> Seconds:
 
 def problem(size: str, noise: str) -> Any:
     """Return the loss of the comparison: separable, nonconvex, noise that depends on the state."""
-    _, K, dim = SIZES[size]
+    _, K, dim = SHAPES[size]
     return load_problem("cosine", K=K, dim=dim, noise=noise, zeta=0.0)
 
 
 def engine(
-    size: str, noise: str, dtype: str, name: str, algorithm: str, T: int, threads: int = 1
-) -> Callable[[], object]:
-    """Return a run of one of our engines, ||grad f(xbar_t)||^2 at every step included."""
-    options = {"eta": ETA, "a": A} if algorithm == "stem" else {"eta": ETA}
-    loss, R = problem(size, noise), SIZES[size][0]
+    size: str, noise: str, dtype: str, name: str, algorithm: str, T: int, threads: int = 1,
+    record_every: int = 0,
+) -> Callable[[], Any]:  # fmt: skip
+    """Return a run of one of our engines, ||grad f(xbar_t)||^2 at every step included.
 
-    def run() -> object:
+    With ``record_every`` 1 it keeps them all, as peers do.
+    """
+    options = {"eta": ETA, "a": A} if algorithm == "stem" else {"eta": ETA}
+    loss, R = problem(size, noise), SHAPES[size][0]
+
+    def run() -> Any:
         trace = simulate(
             loss, algorithm, T=T, b=1, I=I, replicates=R, dtype=dtype, threads=threads, engine=name,
             backend="numpy", schedule="constant", schedule_options=options,
+            record_every=record_every,
         )  # fmt: skip
         assert trace.status == "ok"
         return trace
@@ -90,7 +98,7 @@ def own_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]
     from stemtheory.algorithms import ALGORITHMS
     from stemtheory.simulator import Runner
 
-    R, K, dim = SIZES[size]
+    R, K, dim = SHAPES[size]
     loss = problem(size, noise)
     plan = Plan(
         problem=loss, algorithm=ALGORITHMS["stem"].make(), schedule=Constant(ETA, A),
@@ -121,7 +129,7 @@ def own_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]
 
 def numpy_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]:
     """Return NumPy's drawing of as many normals, with its fastest generator, into one array."""
-    R, K, dim = SIZES[size]
+    R, K, dim = SHAPES[size]
     key = NoiseKey(0, dim, K, T, 1, I)
 
     def run() -> None:

@@ -1,14 +1,17 @@
-"""The fused engine beside what one would write in JAX or PyTorch: same problem, same recording.
+"""The engines beside what one would write in JAX, PyTorch or NumPy: same problem, same recording.
 
-    jax        jit(scan over rounds of I unrolled or scanned steps), the faster generator of three
-    compile    torch.compile of a round or of a step, noise inside or drawn ahead: the fastest
+    jax        jit(scan over rounds of I unrolled or scanned steps), all replicates at once or
+               blocks of them one after the other (lax.map)
+    compile    torch.compile of a round or of a step, its noise drawn ahead, in blocks or not
+    plain      the recursion in NumPy, all replicates in one array
     loop       torch, worker after worker and sample after sample with autograd, as published
                federated code does it (b = 4 samples, one replicate)
     fused, array, and two bounds: the fused engine's own noise, and numpy's standard_normal alone
 
 All run STEM on the cosine loss with noise that depends on the state, I = 8 local steps, and keep
-||grad f(xbar_t)||^2 of every step. What is tunable is tuned first; then all take turns. CPU time of
-all threads is what counts, wall time stands beside it.
+||grad f(xbar_t)||^2 of every step and replicate. Before anything is timed, all are compared number
+by number on the same noise, and their timed runs by their law (``_same_work``). What is tunable is
+tuned first; then all take turns. CPU time of all threads is what counts; wall time is beside it.
 
     python -m venv peers && peers/bin/pip install -e '.[fast]' -r benchmarks/peers-requirements.txt
     peers/bin/python benchmarks/peers.py --out benchmarks/results/peers.json
@@ -16,6 +19,7 @@ all threads is what counts, wall time stands beside it.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
@@ -27,176 +31,57 @@ from typing import Any
 
 from _common import arguments, write
 
-ROW = tuple[Callable[[], object], int]
-FAST = {"small": 16, "medium": 8, "large": 2}  # steps of a fast engine for one of the others'
-TUNINGS = 3  # runs of each variant before the fastest is taken
+# Steps of a fast engine for one of the others'
+FAST = {"default": 8, "small": 16, "medium": 8, "large": 2}
+KIND = {"default": ("phase", "float64")}  # noise and dtype; of the others:
+USUAL = ("modulated", "float32")
+# Replicates advanced together, beside all of them
+BLOCKS = {"default": (), "small": (16,), "medium": (16, 64), "large": (1, 4)}
+TUNINGS = 2  # runs of each variant before the fastest is taken
+LOOP_STEPS = {"default": 16, "small": 16, "medium": 8, "large": 8}
+Variant = Callable[..., Callable[[], Any]]  # of (work, given) a run
 
 
-def formula(size: str, noise: str) -> tuple[dict[str, float], Any]:
-    """Return the numbers of the loss and of its noise, as the engines have them."""
-    from _common import problem
+def jax_variants(size: str, R: int) -> dict[str, Variant]:
+    """Return what is tried of JAX: by unrolling and replicates at a time.
 
-    loss = problem(size, noise)
-    weight, rho, ripple, rest = loss.slope_arguments
-    return {"weight": weight, "rho": rho, "ripple": ripple, "rest": rest}, loss.field_arguments
+    Of its generators threefry2x32 was the fastest in every row of earlier records.
+    """
+    from _peer_runs import jax_run
 
-
-def jax_run(size: str, T: int, generator: str, unroll: int) -> Callable[[], object]:
-    """Return the run in JAX: two nested scans, no branch, everything on the device."""
-    import jax
-    import jax.numpy as jnp
-    from _common import ETA, SIZES, A, I
-
-    R, K, dim = SIZES[size]
-    c, (level, swing, frequency) = formula(size, "modulated")
-
-    def slope(x: Any) -> Any:
-        return c["weight"] * (c["rho"] * x + c["rest"] * jnp.sin(c["ripple"] * x))
-
-    def field(x: Any) -> Any:
-        return level + swing * jnp.sin(frequency * x)
-
-    def step(state: Any, key: Any) -> Any:
-        x, d, force, n = state
-        gradient = slope(x.mean(axis=1))
-        measured = (gradient * gradient).sum(axis=-1)
-        xi = jax.random.normal(key, x.shape, dtype=jnp.float32)
-        x = x - ETA * d
-        here, now = slope(x), field(x)
-        d = here + xi * now + (1 - A) * (d - force - xi * n)
-        return (x, d, here, now), measured
-
-    def one_round(state: Any, key: Any) -> Any:
-        state, measured = jax.lax.scan(step, state, jax.random.split(key, I), unroll=unroll)
-        x, d, force, n = state
-        x = jnp.broadcast_to(x.mean(axis=1, keepdims=True), x.shape)
-        d = jnp.broadcast_to(d.mean(axis=1, keepdims=True), d.shape)
-        return (x, d, force, n), measured
-
-    @jax.jit
-    def run(key: Any) -> Any:
-        first, rest = jax.random.split(key)
-        x = jnp.ones((R, K, dim), jnp.float32)
-        force, n = slope(x), field(x)
-        d = force + jax.random.normal(first, x.shape, dtype=jnp.float32) * n
-        d = jnp.broadcast_to(d.mean(axis=1, keepdims=True), d.shape)
-        return jax.lax.scan(one_round, (x, d, force, n), jax.random.split(rest, T // I))[1]
-
-    key = jax.random.key(0, impl=generator)
-    return lambda: run(key).block_until_ready()
+    tried = [(8, R), *((1, block) for block in (R, *BLOCKS[size]))]
+    return {
+        f"unroll {unroll}, {block} replicates at a time": functools.partial(
+            jax_run, unroll=unroll, block=block
+        )
+        for unroll, block in tried
+    }
 
 
-def torch_run(size: str, T: int, whole_round: bool, ahead: bool) -> Callable[[], object]:
-    """Return the run under torch.compile: a round or a step a call, noise inside or drawn ahead."""
-    import torch
-    from _common import ETA, SIZES, A, I
+def torch_variants(size: str, R: int) -> dict[str, Variant]:
+    """Return what is tried of torch.compile: a round or a step, and replicates at a time.
 
-    R, K, dim = SIZES[size]
-    c, (level, swing, frequency) = formula(size, "modulated")
+    Noise drawn ahead was faster than inside in every row of earlier records.
+    """
+    from _peer_runs import torch_run
 
-    def slope(x: Any) -> Any:
-        return c["weight"] * (c["rho"] * x + c["rest"] * torch.sin(c["ripple"] * x))
-
-    def field(x: Any) -> Any:
-        return level + swing * torch.sin(frequency * x)
-
-    def step(x: Any, d: Any, force: Any, n: Any, given: Any) -> Any:
-        gradient = slope(x.mean(dim=1))
-        measured = (gradient * gradient).sum(dim=-1)
-        xi = given if ahead else torch.randn(R, K, dim)
-        x = x - ETA * d
-        here, now = slope(x), field(x)
-        d = here + xi * now + (1 - A) * (d - force - xi * n)
-        return x, d, here, now, measured
-
-    def averaged(x: Any) -> Any:
-        return x.mean(dim=1, keepdim=True).expand(R, K, dim).contiguous()
-
-    def one_round(x: Any, d: Any, force: Any, n: Any, given: Any) -> Any:
-        rows = []
-        for i in range(I):
-            x, d, force, n, measured = step(x, d, force, n, given[i] if ahead else None)
-            rows.append(measured)
-        return averaged(x), averaged(d), force, n, torch.stack(rows)
-
-    compiled = torch.compile(one_round if whole_round else step, dynamic=False)
-    spread = torch.compile(averaged, dynamic=False)
-    noise = torch.empty(I, R, K, dim) if ahead else None
-
-    def run() -> Any:
-        torch.manual_seed(0)
-        x = torch.ones(R, K, dim)
-        force, n = slope(x), field(x)
-        d = averaged(force + torch.randn(R, K, dim) * n)
-        rows = []
-        for _ in range(T // I):
-            given = None if noise is None else noise.normal_()
-            if whole_round:
-                x, d, force, n, measured = compiled(x, d, force, n, given)
-                rows.append(measured)
-                continue
-            for i in range(I):
-                x, d, force, n, measured = compiled(
-                    x, d, force, n, None if given is None else given[i]
-                )
-                rows.append(measured)
-            x, d = spread(x), spread(d)
-        return rows
-
-    def without_gradients() -> Any:
-        with torch.no_grad():
-            return run()
-
-    return without_gradients
+    tried = [(True, R), *((False, block) for block in (R, *BLOCKS[size][-1:]))]
+    return {
+        f"a {'round' if whole else 'step'} a call, {block} replicates at a time": functools.partial(
+            torch_run, whole_round=whole, block=block
+        )
+        for whole, block in tried
+    }
 
 
-def loop_run(size: str, T: int, b: int = 4) -> Callable[[], object]:
-    """Return one replicate the way published code runs it: for worker, for sample, autograd."""
-    import torch
-    from _common import ETA, SIZES, A, I
-
-    _, K, dim = SIZES[size]
-    c, (level, swing, frequency) = formula(size, "modulated")
-    ripple = c["ripple"]
-
-    def loss(x: Any, xi: Any) -> Any:
-        smooth = c["rho"] * x * x / 2 + c["rest"] * (1 - torch.cos(ripple * x)) / ripple
-        noise = xi * (level * x - swing / frequency * torch.cos(frequency * x))
-        return (c["weight"] * smooth + noise).sum()
-
-    def gradient(x: Any, samples: Any) -> Any:
-        point = x.detach().requires_grad_()
-        total = sum(loss(point, xi) for xi in samples) / len(samples)
-        return torch.autograd.grad(total, point)[0]
-
-    def run() -> Any:
-        torch.manual_seed(0)
-        x = [torch.ones(dim) for _ in range(K)]
-        d = [gradient(p, torch.randn(b, dim)) for p in x]
-        measured = []
-        for t in range(1, T + 1):
-            mean = torch.stack(x).mean(dim=0)
-            measured.append(float(gradient(mean, torch.zeros(1, dim)).square().sum()))
-            for k in range(K):
-                samples = torch.randn(b, dim)
-                new = x[k] - ETA * d[k]
-                d[k] = gradient(new, samples) + (1 - A) * (d[k] - gradient(x[k], samples))
-                x[k] = new
-            if t % I == 0:
-                x = [torch.stack(x).mean(dim=0)] * K
-                d = [torch.stack(d).mean(dim=0)] * K
-        return measured
-
-    return run
-
-
-def fastest(variants: dict[str, Callable[[], object]]) -> tuple[str, Callable[[], object]]:
+def fastest(variants: dict[str, Variant], work: Any) -> tuple[str, Variant, Callable[[], Any]]:
     """Return the variant whose best of a few runs takes least CPU time; what fails is left out."""
     from _common import timed
 
-    best: tuple[float, str, Callable[[], object]] | None = None
-    for name, run in variants.items():
+    best: tuple[float, str, Callable[[], Any]] | None = None
+    for name, make in variants.items():
         try:
+            run = make(work)
             run()
         except Exception as error:
             print(f"  {name} left out: {type(error).__name__}", file=sys.stderr)
@@ -206,49 +91,72 @@ def fastest(variants: dict[str, Callable[[], object]]) -> tuple[str, Callable[[]
         if best is None or taken < best[0]:
             best = taken, name, run
     assert best is not None
-    return best[1], best[2]
+    return best[1], variants[best[1]], best[2]
+
+
+def few_at_a_time(make: Variant, work: Any, given: Any) -> Callable[[], Any]:
+    """Return a variant's run of the few replicates that are compared, in blocks if it has them."""
+    block = make.keywords["block"]  # type: ignore[attr-defined]
+    return make(work, block=min(block, work.R // 2), given=given)
 
 
 def measure(size: str, repeats: int, threads: int) -> dict[str, Any]:
     """Return medians of one size, and the variants that were taken."""
     import torch
-    from _common import SIZES, STEPS, engine, interleaved, numpy_noise, own_noise
+    from _common import SHAPES, STEPS, engine, interleaved, numpy_noise, own_noise
+    from _peer_runs import Work, loop_run, plain_run, series_of
+    from _same_work import compare, few, same_law
 
     torch.set_num_threads(threads)
-    R, K, dim = SIZES[size]
+    R, K, dim = SHAPES[size]
+    noise, dtype = KIND.get(size, USUAL)
     T, long = STEPS[size], STEPS[size] * FAST[size]
-    jax_name, jax_best = fastest(
-        {f"{g}, unroll {u}": jax_run(size, T, g, u)
-         for g in ("threefry2x32", "rbg", "unsafe_rbg") for u in (1, 8)}
-    )  # fmt: skip
-    torch_name, torch_best = fastest(
-        {f"{'round' if w else 'step'}, noise {'ahead' if a else 'inside'}": torch_run(size, T, w, a)
-         for w in (True, False) for a in (True, False)}
-    )  # fmt: skip
-    few = {"small": 16, "medium": 8, "large": 8}[size]
-    loop_steps = few / R  # one replicate only
+    work = Work(size, noise, dtype, T, R)
+    jax_name, jax_make, jax_best = fastest(jax_variants(size, R), work)
+    torch_name, torch_make, torch_best = fastest(torch_variants(size, R), work)
+    worst = compare(
+        {
+            "plain": plain_run,
+            "jax": functools.partial(few_at_a_time, jax_make),
+            "torch_compile": functools.partial(few_at_a_time, torch_make),
+            "loop": functools.partial(loop_run, b=1),
+        },
+        few(size, noise, dtype),
+    )
+    ours = functools.partial(
+        engine, size, noise, dtype, algorithm="stem", threads=threads, record_every=1
+    )
+    array, plain = ours(name="array", T=T), plain_run(work)
+    right = array().series
+    for name, run in (("plain", plain), ("jax", jax_best), ("torch_compile", torch_best)):
+        same_law(name, series_of(run(), T), right)
+    same_law("fused", ours(name="fused", T=T)().series, right)
+    loop = loop_run(work._replace(T=LOOP_STEPS[size]))
     runs: dict[str, Any] = {
-        "fused": (engine(size, "modulated", "float32", "fused", "stem", long, threads), long),
-        "own_noise": (own_noise(size, "modulated", "float32", long), long),
+        "fused": (ours(name="fused", T=long), long),
+        "own_noise": (own_noise(size, noise, dtype, long), long),
         "jax": (jax_best, T),
         "torch_compile": (torch_best, T),
-        "numpy_normals": (numpy_noise(size, "modulated", "float32", T), T),
-        "array": (engine(size, "modulated", "float32", "array", "stem", T, threads), T),
-        "loop": (loop_run(size, few), loop_steps),
+        "plain": (plain, T),
+        "numpy_normals": (numpy_noise(size, noise, dtype, T), T),
+        "array": (array, T),
+        "loop": (loop, LOOP_STEPS[size] / R),  # one replicate only
     }
     found = interleaved(runs, R * K * dim, repeats)
     ns = {name: values["cpu_ns"] for name, values in found.items()}
     ratios = {f"{name}/fused": round(ns[name] / ns["fused"], 2) for name in ns if name != "fused"}
     return {
-        "size": size, "threads": threads, "jax": jax_name, "torch_compile": torch_name,
-        "ns": found, "ratios": ratios,
+        "size": size, "noise": noise, "dtype": dtype, "threads": threads, "jax": jax_name,
+        "torch_compile": torch_name, "worst_difference": worst, "ns": found, "ratios": ratios,
     }  # fmt: skip
 
 
 def child(args: Namespace) -> None:
     """Measure in this process, whose libraries were told how many threads they have."""
+    import jax
     from _common import machine
 
+    jax.config.update("jax_enable_x64", True)  # the default shape is computed in float64
     rows = []
     for size in args.sizes.split(","):
         rows.append(measure(size, args.repeats, args.child))
@@ -265,7 +173,7 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def main() -> None:
-    args = arguments(__doc__, repeats=5, sizes="small,medium,large", threads="1,2", child=0)
+    args = arguments(__doc__, repeats=5, sizes="default,small,medium,large", threads="1,2", child=0)
     missing = [name for name in ("jax", "torch", "numba") if importlib.util.find_spec(name) is None]
     if missing:
         print(f"left out: needs {', '.join(missing)} (benchmarks/peers-requirements.txt)")

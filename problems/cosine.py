@@ -13,26 +13,24 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from stemtheory.oracles import Family
-from stemtheory.runtime import UsageError, real
+from stemtheory.runtime import UsageError, real, sines
 
 
 def loss(x: Any, weight: Any, rho: Any, ripple: Any, rest: Any) -> Any:
     """Return weight (rho x^2/2 + (1 - rho)(1 - cos w x)/w^2), with rest = (1 - rho)/w."""
-    dip = np.sin(ripple * x / 2)  # 1 - cos w x = 2 sin^2(w x/2), exact near 0
+    dip = sines.sin(ripple * x / 2)  # 1 - cos w x = 2 sin^2(w x/2), exact near 0
     return weight * (rho * x * x / 2 + 2 * rest * dip * dip / ripple)
 
 
 def slope(x: Any, weight: Any, rho: Any, ripple: Any, rest: Any) -> Any:
     """Return weight (rho x + (1 - rho) sin(w x)/w)."""
-    return weight * (rho * x + rest * np.sin(ripple * x))
+    return weight * (rho * x + rest * sines.sin(ripple * x))
 
 
 def curvature(x: Any, weight: Any, rho: Any, ripple: Any, rest: Any) -> Any:
     """Return weight (rho + (1 - rho) cos w x)."""
-    return weight * (rho + rest * ripple * np.cos(ripple * x))
+    return weight * (rho + rest * ripple * sines.cos(ripple * x))
 
 
 def _shape(c: Any, own: Mapping[str, float]) -> tuple[float, ...]:

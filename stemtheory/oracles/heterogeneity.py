@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.runtime import Backend
+from stemtheory.runtime import Backend, sines
 
 
 def placed(backend: Backend, dtype: np.dtype[Any], value: Any) -> Any:
@@ -38,7 +38,7 @@ def tilt(x: Any, shift: Any) -> Any:
 
 def sinusoid(x: Any, weight: Any, frequency: Any, offset: Any) -> Any:
     """Return weight * sin(frequency x + offset); ``weight`` has shape (K, 1)."""
-    return weight * np.sin(frequency * x + offset)
+    return weight * sines.sin(frequency * x + offset)
 
 
 @dataclass(frozen=True)

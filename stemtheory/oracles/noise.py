@@ -16,9 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-
-from stemtheory.runtime import by_name
+from stemtheory.runtime import by_name, sines
 
 
 def additive(x: Any, amplitude: Any) -> tuple[Any, ...]:
@@ -28,14 +26,13 @@ def additive(x: Any, amplitude: Any) -> tuple[Any, ...]:
 
 def phase(x: Any, amplitude: Any, frequency: Any) -> tuple[Any, ...]:
     """Return the fields amplitude * (cos(w x), sin(w x)): variance amplitude^2 at every x."""
-    # the angle once: the compiled engine then shares the reduction of both functions
-    angle = frequency * x
-    return amplitude * np.cos(angle), amplitude * np.sin(angle)
+    sine, cosine = sines.sin_cos(frequency * x)
+    return amplitude * cosine, amplitude * sine
 
 
 def modulated(x: Any, level: Any, swing: Any, frequency: Any) -> tuple[Any, ...]:
     """Return the field level + swing * sin(w x)."""
-    return (level + swing * np.sin(frequency * x),)
+    return (level + swing * sines.sin(frequency * x),)
 
 
 def multiplicative(x: Any, slope: Any, amplitude: Any) -> tuple[Any, ...]:

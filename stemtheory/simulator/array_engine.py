@@ -4,7 +4,8 @@ Arrays are [blocks, replicates, K, dim]; a block has a stream of its own, and on
 replicate. Work is cut twice for the cache, without changing a bit of the result: replicates are
 grouped (or, where one block is large, split) so that an array stays near ``ARRAY_BYTES``, and
 noise is drawn for a block of steps at a time near ``NOISE_BYTES``.
-The quantity measured at every t is ||grad f(xbar_t)||^2; it is read back once per block of steps.
+The quantity measured at every t is ||grad f(xbar_t)||^2; it is computed and read back once per
+block of steps.
 Where memory runs out, the group is halved and its halves start again from t = 1: replicate blocks
 own their noise, so the result is the same to the last bit.
 
@@ -35,7 +36,7 @@ from stemtheory.simulator.plan import Plan, Rows, longest
 
 __all__ = ["Plan", "Rows", "run_plan"]
 
-NOISE_BYTES = 1024 * 1024
+NOISE_BYTES = 2 * 1024**2
 MOST_STEPS = 256
 # On a device arrays are large, so that launching a kernel does not cost more than running it.
 DEVICE_ARRAY_BYTES = 64 * 1024**2
@@ -175,26 +176,36 @@ class _Unit:
         blocks, replicates].
         """
         plan, system, state = self.plan, self.system, self.state
-        chain = staged(plan.problem)
-        measured = []
+        means = []
         for i, step in enumerate(steps):
             if system is None:
-                mean = mean_over_workers(state.x)
+                means.append(mean_over_workers(state.x))
             else:
                 if (step.t - 1) % plan.sizes.I == 0:
                     chance = self._placed(chances[i])
                     state = system.start_round(plan.problem, state, step, chance)
-                mean = mean_iterate(state)
-            gradient = plan.problem.full_gradient(mean)
-            square = (gradient * gradient).sum(axis=-1)
-            both = [square] if chain is None else [square, chain.progress(mean)]
-            measured.append(plan.backend.xp.stack(both))
+                means.append(mean_iterate(state))
             minibatch = None if noise is None else noise[i][:, self.part]
             state = plan.algorithm.local_step(plan.problem, state, step, minibatch)
             if step.synchronises:
                 state = plan.algorithm.synchronise(plan.problem, state)
         self.state = state
-        return plan.backend.to_host(plan.backend.xp.stack(measured))
+        return plan.backend.to_host(self._measured(means))
+
+    def _measured(self, means: list[Any]) -> Any:
+        """Return what is measured of xbar_t, of all steps together.
+
+        They are small, so that a call costs more than what it does. Where coordinates interact a
+        step is as much as the cache holds: a network, a matrix of rows.
+        """
+        problem, xp = self.plan.problem, self.plan.backend.xp
+        chain, mean = staged(problem), xp.stack(means)
+        if problem.separable:
+            gradient = problem.full_gradient(mean)
+        else:
+            gradient = xp.stack([problem.full_gradient(m) for m in means])
+        square = (gradient * gradient).sum(axis=-1)
+        return xp.stack([square] if chain is None else [square, chain.progress(mean)], axis=1)
 
     def _placed(self, chance: Chances) -> Chances:
         """Return this unit's part of a round's random choices, on the device."""

@@ -3,7 +3,7 @@
 A loss is written in NumPy ufuncs. Compiled as they are, ``np.sin`` and ``np.exp`` call a scalar
 library routine, element by element: ten times the price of everything else in a step. ``compiled``
 therefore compiles a copy of the *same code object* in which the name ``np`` stands for a module
-that is NumPy except for a few functions of this file.
+that is NumPy except for a few functions of this file; so does the name ``sines``.
 
 What the two precisions have in common is written once and compiled twice, with the names of
 ``SINGLE`` and of ``DOUBLE`` for its globals.
@@ -30,6 +30,7 @@ from numba import njit, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from stemtheory.runtime import sines
 from stemtheory.simulator.fused.parts import PART
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -136,6 +137,11 @@ def cos(x: Any) -> Any:
     return turned(r, Whole(q + Whole(1)))
 
 
+def sin_cos(x: Any) -> Any:
+    """Return (sin x, cos x)."""
+    return sin_beside_cos(x), cos(x)
+
+
 def sin(x: Any) -> Any:
     """Return sin x, alone: by multiples of pi and one polynomial, even beyond |r| = pi/2."""
     shifted = fma(x, ONE_OVER_PI, ROUNDER)
@@ -162,7 +168,8 @@ def squared(x: Any) -> Any:
 
 
 SHARED = (
-    clamped, near_sin, flipped, reduced, turned, sin_beside_cos, cos, sin, root, magnitude, squared,
+    clamped, near_sin, flipped, reduced, turned, sin_beside_cos, cos, sin_cos, sin, root, magnitude,
+    squared,
 )  # fmt: skip
 
 
@@ -307,6 +314,7 @@ def _by_numpys_names(names: dict[str, Any], exp: Any) -> dict[str, Any]:
 
 PRECISIONS = {"float32": SINGLE, "float64": DOUBLE}
 OWN = {"float32": _by_numpys_names(SINGLE, exp32), "float64": _by_numpys_names(DOUBLE, exp64)}
+OURS = {dtype: OWN[dtype] | {"sin_cos": PRECISIONS[dtype]["sin_cos"]} for dtype in OWN}
 
 
 def namespace(dtype: str, names: tuple[str, ...] = ()) -> ModuleType:
@@ -315,19 +323,20 @@ def namespace(dtype: str, names: tuple[str, ...] = ()) -> ModuleType:
     ``names`` are those that the code at hand uses: a sine beside a cosine shares its reduction.
     """
     module = ModuleType(f"elementary_{dtype}")
-    module.__dict__.update({**vars(np), **OWN[dtype], "__name__": module.__name__})
+    module.__dict__.update({**vars(np), **OURS[dtype], "__name__": module.__name__})
     if "cos" in names:
         module.__dict__["sin"] = PRECISIONS[dtype]["sin_beside_cos"]
     return module
 
 
 def compiled(function: Callable[..., Any], dtype: str) -> Any:
-    """Return the function compiled as it is, with ``np`` standing for ``namespace(dtype)``."""
+    """Return the function compiled as it is, with ``np`` and ``sines`` for ``namespace(dtype)``."""
     if not isinstance(function, FunctionType):
         raise TypingError(f"\n{function!r} is no plain function")
     elementary = namespace(dtype, function.__code__.co_names)
     rebound = {
-        name: elementary if value is np else value for name, value in function.__globals__.items()
+        name: elementary if value is np or value is sines else value
+        for name, value in function.__globals__.items()
     }
     copy = FunctionType(
         function.__code__, rebound, function.__name__, function.__defaults__, function.__closure__

@@ -24,10 +24,10 @@ from typing import Any, Protocol
 import numpy as np
 from numba import types
 
-from stemtheory.runtime import UsageError
+from stemtheory.runtime import UsageError, sines
 from stemtheory.simulator.fused.cuda.build import TargetMachine, Variant, assemble
 from stemtheory.simulator.fused.cuda.layout import ThreadLayout
-from stemtheory.simulator.fused.elementary import OWN, fma
+from stemtheory.simulator.fused.elementary import OURS, OWN, fma
 from stemtheory.simulator.fused.normals import BOX_MULLER
 from stemtheory.simulator.fused.recipe import Recipe
 
@@ -190,7 +190,7 @@ def _no_device() -> Iterator[None]:
 
 def _counterpart(value: Any, user: Callable[..., Any], dtype: str) -> Any:
     """Return what a name of a function's module stands for on a device."""
-    if value is np:
+    if value is np or value is sines:
         return _namespace(user, dtype)
     return _copied(value, dtype) if hasattr(value, "py_func") else value
 
@@ -214,8 +214,8 @@ def _namespace(user: Callable[..., Any], dtype: str) -> python_types.ModuleType:
 
     module.__dict__["__getattr__"] = missing
     for name in user.__code__.co_names:
-        if name in OWN[dtype]:
-            module.__dict__[name] = _copied(OWN[dtype][name], dtype)
+        if name in OURS[dtype]:
+            module.__dict__[name] = _copied(OURS[dtype][name], dtype)
         elif name in COUNTERPARTS or name in TYPES:
             module.__dict__[name] = getattr(math if name in COUNTERPARTS else np, name)
     return module
