@@ -6,7 +6,7 @@ from stemtheory._faces import face
 
 if TYPE_CHECKING:
     from stemtheory.algorithms import Counts
-    from stemtheory.simulator.array_engine import ARRAY_BYTES, Plan
+    from stemtheory.simulator.array_engine import Plan
     from stemtheory.simulator.choices import (
         COMMON_DIALS,
         DEFAULT,
@@ -28,7 +28,13 @@ if TYPE_CHECKING:
         last_crossing,
         resampled_means,
     )
-    from stemtheory.simulator.limits import DIVERGED, large, refuse_the_endless, refuse_the_huge
+    from stemtheory.simulator.limits import (
+        ARRAY_BYTES,
+        DIVERGED,
+        large,
+        refuse_the_endless,
+        refuse_the_huge,
+    )
     from stemtheory.simulator.run import (
         DTYPES,
         ENGINES,

@@ -30,12 +30,11 @@ from stemtheory.runtime import (
     blocks,
     is_out_of_memory,
 )
-from stemtheory.simulator.limits import DIVERGED
+from stemtheory.simulator.limits import ARRAY_BYTES, DIVERGED
 from stemtheory.simulator.plan import Plan, Rows, longest
 
 __all__ = ["Plan", "Rows", "run_plan"]
 
-ARRAY_BYTES = 128 * 1024  # an array this size stays in the second-level cache with its fellows
 NOISE_BYTES = 1024 * 1024
 MOST_STEPS = 256
 # On a device arrays are large, so that launching a kernel does not cost more than running it.

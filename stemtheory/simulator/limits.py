@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_WORK = 10**16  # worker-coordinate-steps T R K dim: more than a year at 4 ns each
 DIVERGED = 1e100  # of ||grad f(xbar_t)||^2: beyond it the squares in its standard error overflow
+ARRAY_BYTES = 128 * 1024  # an array this size stays in the second-level cache with its fellows
 # Numbers that a run holds at its peak for a coordinate of a worker, beside those of the states:
 # with arrays the noise of a step, and compiled the arguments. A state holds one for each vector
 # sent and gradient of a sample. With arrays fitted to the peaks of FedAvg, SCAFFOLD, SlowMo,
@@ -53,8 +54,6 @@ def predicted_bytes(run: Run, engine: str, recorded: int, threads: int | None = 
 
     ``threads`` share the replicates: one per core unless given.
     """
-    from stemtheory.simulator.array_engine import ARRAY_BYTES  # it imports this module
-
     at_once, K, dim = threads or os.cpu_count() or 1, run.problem.K, run.problem.dim
     itemsize = np.dtype(run.numerics.dtype).itemsize
     costs = run.method.costs
