@@ -15,7 +15,7 @@ from stemtheory.experiment.execute.work import CellResult, failed, run_cell
 from stemtheory.experiment.store import tables
 from stemtheory.experiment.store.outcomes import Outcomes
 from stemtheory.experiment.store.results import Store
-from stemtheory.runtime import generator
+from stemtheory.runtime import UsageError, generator
 from stemtheory.simulator import hitting
 
 SPEC = """
@@ -143,3 +143,30 @@ def test_draws_that_are_kept_are_bounded() -> None:
     huge = hitting._Draws(most=1)
     assert huge.counts(300, 50, 0, ()).dtype == np.uint16
     assert len(huge.kept) == 1
+
+
+def test_records_of_a_store_are_read_anew(tmp_path: Path) -> None:
+    """The same as a list of them and a filter, each time; none is kept."""
+    cells = [p.cell for p in points(parse_spec(SPEC, "packed"), Machine("array", "numpy"))]
+    with Store.writing(tmp_path / "s.sqlite") as store:
+        store.add((cell, run_cell(cell)) for cell in cells)
+        all_of_them = tables.cell_records(store.rows())
+        assert list(tables.CellRecords(store)) == all_of_them
+        some = tables.CellRecords(store, "T == 8")
+        for _ in range(2):
+            assert list(some) == [record for record in all_of_them if record["T"] == 8]
+        with pytest.raises(UsageError, match="no column Q"):
+            list(tables.CellRecords(store, "Q == 1"))
+
+
+def test_columns_differ_also_where_some_records_lack_them() -> None:
+    rows = [{"T": 1, "K": 2}, {"T": 1, "K": 2, "late": None, "new": 1}, {"T": 1, "x": 0}]
+    assert tables.swept_columns(iter(rows)) == ["K", "new", "x"]
+    assert tables.swept_columns(iter(rows[:1])) == []
+
+
+def test_a_csv_in_parts_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tables.export_records(RECORDS, tmp_path / "whole.csv").read_bytes()
+    assert whole == tables.frame(map(tables._plain, RECORDS)).to_csv(index=False).encode()
+    monkeypatch.setattr(tables, "ROWS", 2)
+    assert tables.export_records(RECORDS, tmp_path / "parts.csv").read_bytes() == whole
