@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from stemtheory.cli.blame import theirs
@@ -176,8 +176,11 @@ def emit(document: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -
         show()
 
 
-def csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows as CSV: every column that any of them has, lists and tables as JSON text."""
+def csv(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print rows as CSV: every column that any of them has, lists and tables as JSON text.
+
+    The rows are gone through twice.
+    """
     import csv as library
 
     columns = list(dict.fromkeys(name for row in rows for name in row))

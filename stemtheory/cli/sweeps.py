@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,7 +102,7 @@ def results(
     json: o.Json = False,
 ) -> int:
     """Show the cells of a store, filter them, and export them without losing a digit."""
-    from stemtheory.experiment import Store, StoreError, cell_records, condition, export_records
+    from stemtheory.experiment import CellRecords, Store, StoreError, export_records
     from stemtheory.report import draw_cells
 
     o.refuse_both(csv=csv, json=json)
@@ -110,24 +110,24 @@ def results(
         raise UsageError(f"--out is {out}, but nothing is drawn: give --plot X,Y as well.")
     try:
         with Store.reading(store) as opened:
-            rows = cell_records(opened.rows())
+            rows = CellRecords(opened, where)
+            if export is not None:
+                if next(iter(rows), None) is None:
+                    raise UsageError(f"no row of {store} is left to export: widen --where.")
+                console.note(f"written: {export_records(rows, export)}")
+            if plot is not None:
+                drawn = draw_cells(rows, plot, out or Path(f"{store.stem}.png"))
+                console.note(f"written: {drawn}")
+            if csv:
+                console.csv(rows)
+            elif not json and export is None:
+                show_rows(rows)
+            if json:
+                all_rows = list(rows)
+                document = {"rows": all_rows, "reasons": _reasons(all_rows)}
+                console.emit(document, True, lambda: None)
     except StoreError as error:
         return console.complain(str(error), 1)
-    if where is not None:
-        keep = condition(where, {column for row in rows for column in row})
-        rows = [row for row in rows if keep(row)]
-    if export is not None:
-        if not rows:
-            raise UsageError(f"no row of {store} is left to export: widen --where.")
-        console.note(f"written: {export_records(rows, export)}")
-    if plot is not None:
-        console.note(f"written: {draw_cells(rows, plot, out or Path(f'{store.stem}.png'))}")
-    if csv:
-        console.csv(rows)
-    elif not json and export is None:
-        show_rows(rows)
-    if json:
-        console.emit({"rows": rows, "reasons": _reasons(rows)}, True, lambda: None)
     return 0
 
 
@@ -169,22 +169,32 @@ def _short(fit: Mapping[str, Any], key: str) -> str | None:
     return f"{value:.2f}" if isinstance(value, float) else value
 
 
-def show_rows(rows: list[dict[str, Any]]) -> None:
+def show_rows(rows: Iterable[dict[str, Any]]) -> None:
     """Print the first rows in the columns that matter; a setting they share is said once."""
     from stemtheory.experiment import swept_columns
 
-    swept = swept_columns(rows)
-    shared = {n: rows[0].get(n) for n in VARYING if rows and n not in swept}
+    first: list[dict[str, Any]] = []
+    count = 0
+
+    def counted() -> Iterator[dict[str, Any]]:
+        nonlocal count
+        for row in rows:
+            first.extend([row] if count < MOST_ROWS else [])
+            count += 1
+            yield row
+
+    swept = swept_columns(counted())
+    shared = {n: first[0].get(n) for n in VARYING if first and n not in swept}
     # a whole number is what a user may type
     fixed = [f"{n} {v if isinstance(v, int) else console.number(v)}" for n, v in shared.items()]
     if fixed:
         console.line(f"all with {', '.join(fixed)}")
     columns = [*(n for n in VARYING if n in swept), *(n for n in swept if n not in VARYING), *SHOWN]
-    console.table(columns, [[row.get(name) for name in columns] for row in rows[:MOST_ROWS]])
-    for reason in dict.fromkeys(row["reason"] for row in rows[:MOST_ROWS] if row["reason"]):
+    console.table(columns, [[row.get(name) for name in columns] for row in first])
+    for reason in dict.fromkeys(row["reason"] for row in first if row["reason"]):
         console.line(f"failed: {reason}")
-    if len(rows) > MOST_ROWS:
-        console.line(f"{MOST_ROWS} of {len(rows)} rows; --where narrows them, --export writes all")
+    if count > MOST_ROWS:
+        console.line(f"{MOST_ROWS} of {count} rows; --where narrows them, --export writes all")
 
 
 def counted(told: Callable[[str], None]) -> Callable[[Progress], None]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stemtheory.experiment.fits.tuning import Tuned, tuned
     from stemtheory.experiment.store.results import Store
     from stemtheory.experiment.store.tables import (
+        CellRecords,
         cell_records,
         export_records,
         point_records,

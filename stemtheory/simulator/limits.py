@@ -29,6 +29,7 @@ MOVES = 2.5  # states at a time while a replicate is advanced with arrays: old, 
 LARGE_BYTES = 10**9  # from here on a run says first what it will hold
 REPLICATE_BYTES = 64  # what is measured of a replicate: four numbers, and the copy that joins them
 RECORD_BYTES = 32  # a recorded time of a replicate: series and running, and the copies of both
+LARGE_RECORD = 5 * 10**8  # bytes from which on a run says first what its record takes
 
 
 def refuse_the_endless(run: Run) -> None:
@@ -115,6 +116,18 @@ def large(run: Run, recorded: int) -> str | None:
         f"the run holds about {told}, of {there:.1e} that this machine has"
         f" (K = {run.problem.K}, dim = {run.problem.dim}, {run.replicates} replicates, {recorded}"
         " recorded iterations)."
+    )
+
+
+def large_record(run: Run, recorded: int) -> str | None:
+    """Return a sentence on what recording so many iterations takes, None where that is little."""
+    held = run.replicates * recorded * RECORD_BYTES
+    if held < LARGE_RECORD:
+        return None
+    return (
+        f"the record of {recorded} iterations of {run.replicates} replicates takes {held:.1e} bytes"
+        f" of memory while it is made, and {held // 2:.1e} in the trace or a .npz of it: a larger"
+        " record_every, or record_at, takes less."
     )
 
 

@@ -233,7 +233,7 @@ class Run:
         import_module(JUDGES)
         return Run.judge(self)
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The canonical text: what is hashed. Runs with one text lead to the same numbers."""
         s = self.sizes

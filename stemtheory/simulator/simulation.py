@@ -5,6 +5,7 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from stemtheory.runtime import (
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
 from stemtheory.simulator.fused import choose, run_fused, say_slower
-from stemtheory.simulator.limits import refuse_the_endless, refuse_the_huge
+from stemtheory.simulator.limits import large_record, refuse_the_endless, refuse_the_huge
 from stemtheory.simulator.plan import Plan, Rows, longest
 from stemtheory.simulator.run import Run
 from stemtheory.simulator.trace import Circumstances, Trace
@@ -98,7 +99,7 @@ def simulate(
         ``auto`` compiles large separable runs (``fused``); the trace says what was taken.
     record_every, record_at
         Keep ||grad f(xbar_t)||^2 and its running average every so many iterations, or at the
-        given ones; T is always kept.
+        given ones; T is always kept. What that takes is said on stderr first where it is much.
     per_sample
         Draw b samples for real and average them, instead of one draw of the mean's law.
     noise_source
@@ -139,6 +140,8 @@ def simulate(
     at = tuple(whole("record_at", t) for t in several("record_at", record_at))
     recorded = (run.sizes.T // every if every else 0) + len(at)
     refuse_the_huge(run, "fused", recorded, 1)  # the lighter engine: which one is settled below
+    if (said := large_record(run, recorded)) is not None:
+        sys.stderr.write(f"stemtheory: {said}\n")
     times = record_times(run.sizes.T, every, at)
     plan = replace(
         Plan.of(run, own_backend or resolve(run.numerics.backend), times),

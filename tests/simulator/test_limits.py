@@ -12,7 +12,7 @@ import pytest
 from stemtheory import UsageError, load_problem, simulate
 from stemtheory.cli.app import main
 from stemtheory.moments import moments
-from stemtheory.simulator import DIVERGED, Run, limits
+from stemtheory.simulator import DIVERGED, Run, limits, simulation
 
 QUIET: dict[str, Any] = {"T": 4, "I": 1, "b": 1, "schedule": "constant"}
 STILL = {"eta": 1e-6, "a": 1}
@@ -109,6 +109,27 @@ def test_what_a_run_holds_is_within_a_factor_of_two_of_its_peak(name: str) -> No
     predicted = limits.predicted_bytes(trace.run, engine, len(recorded), threads)
     assert peak > 4e6
     assert 0.5 < predicted / peak < 2
+
+
+@pytest.mark.parametrize(("every", "said"), [(1, True), (2, False), (0, False)])
+def test_a_record_that_takes_much_is_said_before_the_run(
+    every: int, said: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(limits, "LARGE_RECORD", 64 * 8 * 32)
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt  # nothing has been run so far
+
+    monkeypatch.setattr(simulation, "run_plan", stopped)
+    problem = load_problem("cosine", K=2, dim=2)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(problem, T=64, replicates=8, record_every=every)
+    expected = (
+        "stemtheory: the record of 64 iterations of 8 replicates takes 1.6e+04 bytes of memory"
+        " while it is made, and 8.2e+03 in the trace or a .npz of it: a larger record_every, or"
+        " record_at, takes less.\n"
+    )
+    assert capsys.readouterr().err == (expected if said else "")
 
 
 def test_points_and_rows_of_data_are_counted(tmp_path: Path) -> None:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from stemtheory.algorithms import load_algorithm
 from stemtheory.experiment.design.points import Point
+from stemtheory.experiment.design.where import Condition, condition
 from stemtheory.experiment.execute.work import CellResult
-from stemtheory.experiment.store.results import StoredCell
+from stemtheory.experiment.store.results import Store, StoredCell
 from stemtheory.runtime import Floats, UsageError, write_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = "missing"
+ROWS = 5000  # of a CSV that are written at once
 COUNTS = (
     *("samples_per_worker", "samples_total", "draws_per_worker", "rounds", "exchanges"),
     *("vectors_up", "vectors_down", "floats_up", "floats_down"),
@@ -43,27 +47,46 @@ def each_record(points: Sequence[Point], results: Mapping[str, CellResult]) -> I
 
 def cell_records(rows: Iterable[StoredCell]) -> list[Record]:
     """Return one record per stored cell, with the numbers of every replicate."""
-    return [
-        {
-            **row.settings,
-            **outcome(row.result),
-            "grad_sq": [x if math.isfinite(x) else None for x in row.result.grad_sq.tolist()],
-            "finished": row.finished,
-            "provenance": json.loads(row.result.provenance),
-        }
-        for row in rows
-    ]
+    return list(map(_cell_record, rows))
 
 
-def swept_columns(records: Sequence[Record]) -> list[str]:
+@dataclass(frozen=True)
+class CellRecords:
+    """The records of an open store that keep a condition, read anew whenever one goes through them.
+
+    ``where`` is a condition on their columns, or None: those of 1e5 cells would take 700 MB.
+    """
+
+    store: Store
+    where: str | None = None
+
+    def __iter__(self) -> Iterator[Record]:
+        records = map(_cell_record, self.store.rows())
+        return records if self._keep is None else filter(self._keep, records)
+
+    @cached_property
+    def _keep(self) -> Condition | None:
+        if self.where is None:
+            return None
+        records = map(_cell_record, self.store.rows())
+        return condition(self.where, {name for record in records for name in record})
+
+
+def swept_columns(records: Iterable[Record]) -> list[str]:
     """Return the settings in which records differ, in the order of the cells' own columns.
 
-    B is one only where nothing that it follows from differs.
+    B is one only where nothing that it follows from differs. The records are seen once.
     """
     measured = {*outcome(None), "grad_sq", "finished", "provenance"}
-    names = dict.fromkeys(name for record in records for name in record if name not in measured)
-    found = [name for name in names if len({repr(record.get(name)) for record in records}) > 1]
-    return [n for n in found if n != "B" or not {"T", "b", "I", "algorithm"} & set(found)]
+    first: dict[str, str] = {}
+    differ: set[str] = set()
+    for n, record in enumerate(records):
+        for name in record:
+            if name not in measured and name not in first:
+                first[name] = repr(None) if n else repr(record[name])  # those before lack it
+        differ.update(name for name in first if repr(record.get(name)) != first[name])
+    found = [name for name in first if name in differ]
+    return [n for n in found if n != "B" or not {"T", "b", "I", "algorithm"} & differ]
 
 
 def outcome(result: CellResult | None) -> Record:
@@ -112,10 +135,11 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def export_records(records: list[Record], path: Path) -> Path:
+def export_records(records: Iterable[Record], path: Path) -> Path:
     """Write the records as .csv or .parquet without losing a digit; return the path.
 
-    In CSV a list or table is JSON text, and a float has the fewest digits that give it back.
+    They are seen once. In CSV a list or table is JSON text, and a float has the fewest digits that
+    give it back.
 
     Raises
     ------
@@ -127,17 +151,24 @@ def export_records(records: list[Record], path: Path) -> Path:
         raise UsageError(
             f"{path} ends in '{kind}', but it must end in .csv or .parquet: rename it."
         )
-    table = frame([_plain(record) for record in records])
+    table = frame(map(_plain, records))
+    if kind == ".csv":
+        return write_file(path, lambda file: _write_csv(table, file))
     try:
-        raw = (
-            table.to_csv(index=False).encode() if kind == ".csv" else table.to_parquet(index=False)
-        )
+        raw = table.to_parquet(index=False)
     except ImportError as error:
         raise UsageError(
             "Parquet needs pyarrow, which is not installed: pip install stemtheory[parquet],"
             " or export .csv."
         ) from error
     return write_file(path, lambda file: file.write(raw))
+
+
+def _write_csv(table: pd.DataFrame, file: BinaryIO) -> None:
+    """Write so many rows at a time that their text takes a few MB."""
+    for start in range(0, max(len(table), 1), ROWS):
+        part = table.iloc[start : start + ROWS]
+        file.write(part.to_csv(index=False, header=start == 0).encode())
 
 
 def _point_record(point: Point, result: CellResult | None, options: set[str]) -> Record:
@@ -159,6 +190,16 @@ def _point_record(point: Point, result: CellResult | None, options: set[str]) ->
         **outcome(result),
         "cell": point.cell.id,
     }  # fmt: skip
+
+
+def _cell_record(row: StoredCell) -> Record:
+    return {
+        **row.settings,
+        **outcome(row.result),
+        "grad_sq": [x if math.isfinite(x) else None for x in row.result.grad_sq.tolist()],
+        "finished": row.finished,
+        "provenance": json.loads(row.result.provenance),
+    }
 
 
 def _own_options(point: Point, names: set[str]) -> Record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,8 @@ Measured = tuple[float, float, float]  # x, y, and the standard error of y or na
 Lines = dict[str, list[Measured]]
 
 
-def draw_cells(rows: Sequence[Mapping[str, Any]], columns: str, path: Path) -> Path:
-    """Draw ``X,Y`` or ``X,Y,HUE`` of the rows; return the path.
+def draw_cells(rows: Iterable[Mapping[str, Any]], columns: str, path: Path) -> Path:
+    """Draw ``X,Y`` or ``X,Y,HUE`` of the rows, gone through twice; return the path.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def draw_cells(rows: Sequence[Mapping[str, Any]], columns: str, path: Path) -> P
     return write_file(path, lambda file: file.write(content))
 
 
-def lines(rows: Sequence[Mapping[str, Any]], x: str, y: str, hue: str) -> Lines:
+def lines(rows: Iterable[Mapping[str, Any]], x: str, y: str, hue: str) -> Lines:
     """Return the points of every line, by x; rows without a finite x or y are left out.
 
     Raises
