@@ -90,9 +90,9 @@ def _problems() -> Entries:
 
 
 def _is_nonconvex(entry: Any) -> bool:
-    """Return it as declared where making the problem needs data, else of the smallest one."""
-    declared = getattr(entry, "needs_data", False)
-    return bool(entry.nonconvex if declared else entry(K=1, dim=1).nonconvex)
+    """Return it as the entry declares it, or else of the smallest problem that it makes."""
+    declared = getattr(entry, "nonconvex", None)
+    return bool(entry(K=1, dim=1).nonconvex if declared is None else declared)
 
 
 def _algorithms() -> Entries:

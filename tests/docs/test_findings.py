@@ -11,6 +11,7 @@ import pytest
 from docs.build import findings
 from docs.build.templates import fill
 from stemtheory.cli.app import main
+from tests.docs.test_readme import commands
 from tests.helpers.sources import ROOT
 
 PAGE = ROOT / "docs/findings.md"
@@ -20,6 +21,8 @@ COMMANDS = sorted(
     {" ".join(found.split()) for found in re.findall(r"`(stemtheory [^`]+)`", TEXT)}
     - {"stemtheory verify --replay"}
 )
+# README and tour show these with their output, to which test_readme.py holds them.
+SHOWN = {f"stemtheory {shlex.join(shown.argv)}" for shown in commands() if not shown.marked}
 LABELS = (ROOT / "tests/data/paper_labels.txt").read_text(encoding="utf-8").splitlines()
 
 
@@ -44,13 +47,16 @@ def test_names_and_values_must_meet() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - SHOWN))
 def test_the_commands_of_the_page_run(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    quick = ["--quick"] if command.startswith("stemtheory verify sync") else []
-    assert main(shlex.split(command)[1:] + quick) == 0
+    assert main(shlex.split(command)[1:]) == 0
     out, err = capsys.readouterr()
     assert out
     assert err == ""
+
+
+def test_a_command_that_takes_minutes_is_run_once() -> None:
+    assert "stemtheory verify synchronisation" in SHOWN & {*COMMANDS}
 
 
 def test_the_page_names_labels_of_the_paper() -> None:

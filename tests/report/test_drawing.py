@@ -72,6 +72,17 @@ def test_a_figure_is_drawn_with_its_caption(tmp_path: Path) -> None:
     assert (tmp_path / "new/line.csv").read_text(encoding="utf-8") == three_points().csv()
 
 
+AGAIN = Figure("again", "the same three points", _table, _draw, _caption)
+
+
+def test_figures_of_one_table_share_it(tmp_path: Path) -> None:
+    CALLS.clear()
+    found = draw_figures([NAME, f"{__name__}:AGAIN"], mode="quick", out=tmp_path)
+    assert [figure["name"] for figure in found] == ["line", "again"]
+    assert CALLS == ["quick"]
+    assert (tmp_path / "line.png").read_bytes() == (tmp_path / "again.png").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [

@@ -29,7 +29,7 @@ from stemtheory.report.pages import render
 from stemtheory.report.panels import Panel
 from stemtheory.report.report_page import caption_parts, report_page
 from stemtheory.report.tables import Column, Table, shown
-from stemtheory.runtime import Verdict
+from stemtheory.runtime import Verdict, side_by_side
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator.trace import Trace
 
@@ -367,6 +367,18 @@ def test_sweeps_within_the_budget_are_in_the_report(
     (tmp_path / "sweeps/small-quick.csv").unlink()  # its cells are in the store
     report.reproduce(mode="quick", out=tmp_path)
     assert (tmp_path / "sweeps/small-quick.csv").is_file()
+
+
+def test_figures_side_by_side_are_those_of_one_process(tmp_path: Path) -> None:
+    """What is asked of another process can be sent to it, and its files are the same."""
+    names = ("tests.helpers.example_figure:ENTRY", "tests.report.test_drawing:LINE")
+    for jobs in (1, 2):
+        orders = report.orders_of(dict.fromkeys(names, "quick"), ("png",), tmp_path / str(jobs))
+        assert len(orders) == 2  # they show two tables
+        found = [f for (f,) in side_by_side(report.figures_of, orders, jobs)]
+        assert {f["name"] for f in found} == {"bound", "line"}
+        assert {file for f in found for file in f["files"]} == set(contents(tmp_path / str(jobs)))
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
 def test_a_caption_falls_into_what_is_seen_its_numbers_and_what_is_not_claimed() -> None:

@@ -24,6 +24,8 @@ def loaded(code: str) -> set[str]:
         (COMMAND.format("--help"), 90),
         (COMMAND.format("bound stem-theorem"), 100),
         (COMMAND.format("list bounds"), 115),
+        (COMMAND.format("list problems"), 135),
+        (COMMAND.format("list claims"), 205),
     ],
 )
 def test_a_start_loads_little(code: str, most: int) -> None:
@@ -37,6 +39,15 @@ def test_a_start_loads_little(code: str, most: int) -> None:
 def test_bounds_come_with_whoever_is_asked_for_them(asked: str) -> None:
     code = "from stemtheory import Run, load_problem, simulate; problem = load_problem('cosine');"
     assert "stemtheory.bounds.verdicts" in loaded(f"{code} assert {asked}.bounds();")
+
+
+def test_an_explanation_loads_no_special_functions() -> None:
+    """Linear algebra it does: its BLAS is held to one thread before a claim is checked."""
+    found = loaded(COMMAND.format("explain D1"))
+    own = {name for name in found if name.startswith("stemtheory")}
+    assert len(own) <= 235, sorted(own)
+    assert not (HEAVY - {"scipy"}) & {name.split(".")[0] for name in found}
+    assert not {"scipy.special", "scipy.optimize", "scipy.stats"} & found
 
 
 def test_the_count_notices_what_is_loaded() -> None:

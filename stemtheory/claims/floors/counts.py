@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtrc
 
 from stemtheory.algorithms import Algorithm
 from stemtheory.bounds import Premise
@@ -112,11 +111,15 @@ def samples_in_all(case: Case) -> float:
 
 def chance(samples: float, p: float, links: int) -> float:
     """Return P(Bin(samples, p) >= links): an upper bound of the chance to find so many."""
+    from scipy.special import bdtrc  # takes longer to load than numpy, and the ledger needs none
+
     return float(bdtrc(links - 1, math.floor(samples), p))
 
 
 def most_arrivals(runs: int, q: float) -> int:
     """Return the least count that so many runs exceed with probability ``SHARE`` or less."""
+    from scipy.special import bdtrc
+
     counts = np.arange(runs + 1)
     return int(counts[bdtrc(counts, runs, q) <= SHARE][0])
 

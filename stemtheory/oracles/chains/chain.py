@@ -18,10 +18,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtr
 
 from stemtheory.oracles.chains.bernoulli import Bernoulli
-from stemtheory.oracles.chains.links import backward, below_by_hand, forward, height, unseen
+from stemtheory.oracles.chains.links import backward, below, below_by_hand, forward, height, unseen
 from stemtheory.oracles.heterogeneity import placed
 from stemtheory.oracles.problem import Constants, Witness
 from stemtheory.runtime import Backend, Floats, Portable
@@ -48,7 +47,7 @@ class Chain(Portable):
     declared: Constants
     dials: Mapping[str, Any]
     found: tuple[Witness, ...] = ()
-    below: Any = ndtr
+    below: Any = below
     xp: Any = field(default=np, repr=False)
 
     separable = False
@@ -81,10 +80,10 @@ class Chain(Portable):
 
     def place(self, backend: Backend, dtype: np.dtype[Any]) -> Self:
         """Return the same problem with its arrays on the backend's device, in ``dtype``."""
-        below = ndtr if backend.on_host else below_by_hand
+        distribution = below if backend.on_host else below_by_hand
         holders = placed(backend, dtype, self.holders)
         places = placed(backend, dtype, self.places)
-        return replace(self, holders=holders, places=places, below=below, xp=backend.xp)
+        return replace(self, holders=holders, places=places, below=distribution, xp=backend.xp)
 
     def value(self, x: Any) -> Any:
         """Return f(x): shape [..., dim] to [...]."""

@@ -58,6 +58,8 @@ class ChainEntry(ProblemEntry):
     share: Callable[[int, int], Floats] = everyone
     hides: bool = False
 
+    nonconvex = Chain.nonconvex  # at every size, so that nobody need make one to know
+
     @property
     def own_dials(self) -> Mapping[str, float | None]:
         """The dials of chains and their defaults."""

@@ -19,7 +19,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import erfcx
 
 ROOT_E = math.sqrt(math.e)  # sup Phi'
 PHI_TOP = math.sqrt(2 * math.pi * math.e)  # sup Phi
@@ -36,12 +35,20 @@ EDGE = 0.02
 @functools.cache
 def _coefficients() -> tuple[float, ...]:
     """Return the Chebyshev series of log(erfc(z) e^(z^2)/t), t = 2/(2 + z), over 2t - 1."""
+    from scipy.special import erfcx
 
     def smooth(y: Any) -> Any:
         t = (y + 1) / 2
         return np.log(erfcx(2 / t - 2) / t)
 
     return tuple(np.polynomial.chebyshev.chebinterpolate(smooth, 31).tolist())
+
+
+def below(x: Any) -> Any:
+    """Return the normal distribution function of arrays on the host."""
+    from scipy.special import ndtr  # takes longer to load than numpy, and to list chains needs none
+
+    return ndtr(x)
 
 
 def below_by_hand(x: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Kernels of the tests go into pytest's own cache: compiled by the first run, kept for the next."""
+"""Kernels of the tests are those of whoever runs them: compiled by the first run, in any checkout.
+
+They are named by what they hold, so none is taken for another.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from stemtheory.simulator.fused.source import cache_folder
+
 
 @pytest.fixture(scope="session", autouse=True)
-def kernel_folder(pytestconfig: pytest.Config) -> Iterator[None]:
-    cache = pytestconfig.cache
-    assert cache is not None
-    folder = cache.mkdir("kernels")
+def kernel_folder() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEMTHEORY_CACHE", str(folder))
+        patch.setenv("STEMTHEORY_CACHE", str(cache_folder()))
         yield
