@@ -167,7 +167,7 @@ def interleaved(
 
 def process_seconds(words: Iterable[str], **environment: str) -> float:
     """Return the CPU seconds of a fresh Python with these arguments, its own children included."""
-    own = {**os.environ, **environment}
+    own = {**os.environ, "PYTHONSAFEPATH": "1", **environment}  # the tree asked for, not this one
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *words], check=True, capture_output=True, env=own)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

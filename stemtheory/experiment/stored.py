@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stemtheory.experiment.design.spec import Spec, load_spec
-from stemtheory.experiment.sweep import SweepResult, run_sweep
+from stemtheory.experiment.sweep import SweepResult, run_sweep, settle_store
 from stemtheory.runtime import UsageError
 
 
@@ -55,11 +55,17 @@ def swept(
     grids: Sequence[str] = (),
     labels: Sequence[str] = (),
 ) -> SweepResult:
-    """Return a sweep, or the named ones of its grids and labels, run into a store not kept."""
+    """Return a sweep, or the named ones of its grids and labels, run into a store not kept.
+
+    The whole sweep settles the engines, so that a part has the numbers that a store of it holds.
+    """
     spec = _part(name, mode, grids, labels)
     with tempfile.TemporaryDirectory() as folder:
         progress(f"running sweep {name} ({mode}); a store would keep it")
-        found = run_sweep(spec, mode=mode, store=Path(folder) / f"{name}.sqlite")
+        path = Path(folder) / f"{name}.sqlite"
+        if grids or labels:
+            settle_store(path, load_spec(name, mode))
+        found = run_sweep(spec, mode=mode, store=path)
         assert found.results  # read before the folder goes
         return found
 

@@ -271,6 +271,13 @@ def _loaded(sweep: str | Path, mode: str) -> Spec:
     return spec
 
 
+def settle_store(path: Path, spec: Spec) -> None:
+    """Make a store in which ``auto`` is settled for all of a sweep, before a part of it runs."""
+    machine, _ = settle(spec, _stored(path, spec)[0])
+    with Store.writing(path) as opened:
+        opened.remember(spec.name, spec.mode, machine)
+
+
 def _stored(path: Path, spec: Spec) -> tuple[Machine, dict[str, str]]:
     """Return what ``auto`` stands for, and what is done; a store settles both."""
     if not path.exists():
