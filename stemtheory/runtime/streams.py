@@ -14,20 +14,34 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stemtheory.runtime.arrays import Floats
-
-if TYPE_CHECKING:
-    from numpy.random.bit_generator import ISeedSequence
 
 STREAM_VERSION = 2  # raised where a seed gives other numbers anywhere: results are stored with it
 # Part of what is hashed: raised where no address may give what it gave. Stream version 2 only cut
 # the host's blocks into replicates, so walks, image runs, Philox and devices keep their numbers.
 ADDRESS_VERSION = 1
 REPLICATE_BLOCK = 8  # of a device: another value is another stream version
+
+
+@dataclass(frozen=True)
+class TextSeed:
+    """BLAKE2b of a text, as many words as a bit generator asks for.
+
+    A ``SeedSequence`` of the hash takes ten times as long, longer than making the generator.
+    """
+
+    text: str
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        """Return ``n_words`` words of the hash, which has at most 64 bytes."""
+        words = np.dtype(dtype).newbyteorder("<")
+        size = n_words * words.itemsize
+        digest = hashlib.blake2b(self.text.encode(), digest_size=size).digest()
+        return np.frombuffer(digest, words).astype(dtype)
 
 
 @dataclass(frozen=True)
@@ -41,13 +55,13 @@ class NoiseKey:
     b: float
     I: int
 
-    def replicate_seeds(self, who: range, purpose: str) -> list[ISeedSequence]:
+    def replicate_seeds(self, who: range, purpose: str) -> list[TextSeed]:
         """Return the seed of each of the replicates for one ``purpose``.
 
         Purposes are ``initial`` (the batch of B samples), ``steps`` and whatever an algorithm adds.
         """
-        from stemtheory.runtime.seeds import TextSeed
-
+        # Not its base: naming that imports numpy.random, which most commands do without.
+        np.random.bit_generator.ISeedSequence.register(TextSeed)
         text = canonical({**asdict(self), "version": ADDRESS_VERSION}, purpose)
         return [TextSeed(f"{text};replicate={i}") for i in who]
 
@@ -73,7 +87,7 @@ class NoiseKey:
 class SideBySide:
     """Generators of several replicates in the place of one: each fills its own part of an array."""
 
-    def __init__(self, seeds: Iterable[ISeedSequence]) -> None:
+    def __init__(self, seeds: Iterable[TextSeed]) -> None:
         self.streams = [generator(seed) for seed in seeds]
 
     def standard_normal(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -108,7 +122,9 @@ def _shown(value: int | float) -> str:
     return repr(int(value)) if number.is_integer() else repr(number)
 
 
-def generator(address: ISeedSequence | int | Sequence[int]) -> np.random.Generator:
+def generator(
+    address: np.random.SeedSequence | TextSeed | int | Sequence[int],
+) -> np.random.Generator:
     """Return the generator of an address: the one place where one is made on the host."""
     seed: Any = address  # NumPy takes any ISeedSequence, its annotations only its own
     return np.random.Generator(np.random.SFC64(seed))
