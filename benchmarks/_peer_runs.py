@@ -253,6 +253,7 @@ def loop_run(work: Work, b: int = 4, given: Any = None) -> Run:
         x = [torch.ones(dim, dtype=dtype) for _ in range(K)]
         first = [gradient(p, noise(0, k, b * I)) for k, p in enumerate(x)]
         d = [torch.stack(first).mean(dim=0)] * K
+        own = list(x)  # averaging leaves them: the next difference subtracts there
         measured = []
         for t in range(1, work.T + 1):
             mean = torch.stack(x).mean(dim=0)
@@ -260,9 +261,9 @@ def loop_run(work: Work, b: int = 4, given: Any = None) -> Run:
             measured.append(float(gradient(mean, silent).square().sum()))
             for k in range(K):
                 samples = noise(t, k, b)
-                new = x[k] - ETA * d[k]
-                d[k] = gradient(new, samples) + (1 - A) * (d[k] - gradient(x[k], samples))
-                x[k] = new
+                x[k] = x[k] - ETA * d[k]
+                d[k] = gradient(x[k], samples) + (1 - A) * (d[k] - gradient(own[k], samples))
+                own[k] = x[k]
             if t % I == 0:
                 x = [torch.stack(x).mean(dim=0)] * K
                 d = [torch.stack(d).mean(dim=0)] * K

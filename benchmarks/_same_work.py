@@ -21,8 +21,9 @@ from stemtheory.runtime.philox import normals
 
 ROUNDS = 3
 FEW = {"default": 16, "small": 16, "medium": 8, "large": 4}  # replicates that are compared
-# After 24 steps; a peer that leaves anything out is beyond them by more than a hundred times.
-TOLERANCE = {"float32": 3e-5, "float64": 1e-11}
+# Of 24 steps: what rounding makes. Even another reading of the synchronisation is beyond (4e-5 at
+# the default shape: the loop once subtracted at averaged points, and was found out so).
+TOLERANCE = {"float32": 5e-6, "float64": 1e-11}
 
 
 def few(size: str, noise: str, dtype: str) -> Work:

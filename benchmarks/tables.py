@@ -14,6 +14,7 @@ OTHERS = {
     "own_noise": "its own noise alone",
     "numpy_normals": "NumPy's `standard_normal` alone",
     "array": "array engine",
+    "plain": "plain NumPy",
     "jax": "JAX, tuned",
     "torch_compile": "`torch.compile`, tuned",
     "loop": "worker by worker, autograd",
@@ -46,11 +47,26 @@ def peers_table(record: dict[str, Any]) -> str:
     head = ("", *(f"{size}, {n} thread{'s' if n > 1 else ''}" for size, n in sizes))
     rows = [("fused engine", *(f"{row['ns']['fused']['cpu_ns']:.2f}" for row in record["rows"]))]
     for name, text in OTHERS.items():
+        if any(name not in row["ns"] for row in record["rows"]):
+            continue
         cells = [
             f"{_short(row['ns'][name]['cpu_ns'])} ({_short(row['ratios'][f'{name}/fused'])})"
             for row in record["rows"]
         ]
         rows.append((text, *cells))
+    return markdown(head, rows)
+
+
+def plain_table(record: dict[str, Any]) -> str:
+    """Return CPU ns of the array engine, of plain NumPy and of the normals alone, and the ratio."""
+    head = ("size", "noise", "dtype", "array engine, ns", "plain NumPy, ns",
+            "its normals alone, ns", "array / plain")  # fmt: skip
+    names = ("array", "plain", "numpy_normals")
+    rows = [
+        (r["size"], r["noise"], r["dtype"], *(f"{r['ns'][n]['cpu_ns']:.2f}" for n in names),
+         f"{r['array/plain']:.2f}")
+        for r in record["rows"]
+    ]  # fmt: skip
     return markdown(head, rows)
 
 
@@ -66,6 +82,7 @@ def _short(value: float) -> str:
 
 def main() -> None:
     print(fused_table(load("fused")))
+    print(plain_table(load("plain")))
     print(peers_table(load("peers")))
 
 

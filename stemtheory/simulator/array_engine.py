@@ -332,22 +332,28 @@ class _Accumulator:
         """Add a block [steps, replicates] that starts at iteration t0."""
         values = measured.astype(np.float64)
         sums = np.cumsum(np.concatenate([self.total[None], values]), axis=0)[1:]
-        bad = ~(values <= DIVERGED)  # NaN too
-        fresh = bad.any(axis=0) & (self.diverged_at == 0)
-        self.diverged_at[fresh] = t0 + bad.argmax(axis=0)[fresh]
         self.total, self.last = sums[-1], values[-1]
-        self.best = np.fmin(self.best, np.nanmin(np.where(bad, np.inf, values), axis=0))
-        due = (self.record >= t0) & (self.record < t0 + len(values))
+        bad = ~(values <= DIVERGED)  # NaN too
+        if bad.any():
+            fresh = bad.any(axis=0) & (self.diverged_at == 0)
+            self.diverged_at[fresh] = t0 + bad.argmax(axis=0)[fresh]
+        self.best = np.minimum(self.best, np.where(bad, np.inf, values).min(axis=0))
+        due = self._due(t0, len(values))
         times = self.record[due]
         self.series[due] = values[times - t0]
         self.running[due] = sums[times - t0] / times[:, None]
+
+    def _due(self, t0: int, n: int) -> slice:
+        """Return where the times to be kept lie that are among n iterations from t0 on."""
+        first, end = np.searchsorted(self.record, (t0, t0 + n))
+        return slice(first, end)
 
     def follow(self, found: Any, t0: int) -> None:
         """Add what xbar_t has found of a chain, [steps, replicates] from iteration t0 on."""
         there = found >= self.links
         fresh = there.any(axis=0) & (self.arrived_at == 0)
         self.arrived_at[fresh] = t0 + there.argmax(axis=0)[fresh]
-        due = (self.record >= t0) & (self.record < t0 + len(found))
+        due = self._due(t0, len(found))
         self.progress[due] = found[self.record[due] - t0]
 
     def finish(self, silent: float) -> Rows:
@@ -394,6 +400,5 @@ def _steps(plan: Plan, t0: int, n: int) -> list[Step]:
     """Return iterations t0 .. t0 + n - 1 with eta_t and a_{t+1}."""
     t = np.arange(t0, t0 + n, dtype=np.float64)
     eta, a = np.asarray(plan.schedule.eta(t)), np.asarray(plan.schedule.momentum(t + 1))
-    return [
-        Step(t0 + i, float(eta[i]), float(a[i]), (t0 + i) % plan.sizes.I == 0) for i in range(n)
-    ]
+    each = zip(range(t0, t0 + n), eta.tolist(), a.tolist(), strict=True)
+    return [Step(t, eta, a, t % plan.sizes.I == 0) for t, eta, a in each]
