@@ -99,7 +99,7 @@ def moments(
 
     The parameters are those of ``simulate``; T may be 1e18 where the steps are constant. Steps that
     vary take 0.2 to 1 microsecond each where they are many and numba is installed, which gives the
-    same numbers to rounding, and 2 to 6 where not. A ``LinearModel`` stands for a problem in one
+    same numbers to rounding, and 2 to 3 where not. A ``LinearModel`` stands for a problem in one
     dimension.
 
     Raises

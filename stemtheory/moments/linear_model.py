@@ -26,11 +26,16 @@ MOST_GROUPS = 6  # the moments of G groups are (3G + 1)(3G + 2)/2 + 6G numbers
 
 
 class Group(NamedTuple):
-    """Workers that are alike: the curvature H and offset o of their gradient, and how many."""
+    """Workers that are alike: the curvature H and offset o of their gradient, and how many.
+
+    ``spread`` is the standard deviation of their offsets around o, where those differ: moments of
+    workers with one curvature depend on their offsets in no other way.
+    """
 
     curvature: float
     offset: float
     size: int
+    spread: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,12 @@ class LinearModel:
             real("curvature", group.curvature)
             real("offset", group.offset)
             whole("size", group.size)
+            real("spread", group.spread, minimum=0)
+            if group.spread and group.size == 1:
+                raise UsageError(
+                    f"spread is {group.spread}, but one worker has one offset: give 0, or a larger"
+                    " size."
+                )
 
     @property
     def K(self) -> int:
@@ -84,12 +95,14 @@ class LinearModel:
 class Coefficients(NamedTuple):
     """The numbers of one model, or of n models whose groups have the same sizes.
 
-    ``H`` and ``o`` have shape [G] or [G, n], ``slope`` (L_n) and ``level`` (s) none or [n].
+    ``H``, ``o`` and ``spread`` have shape [G] or [G, n], ``slope`` (L_n) and ``level`` (s) none or
+    [n].
     """
 
     sizes: tuple[int, ...]
     H: Floats
     o: Floats
+    spread: Floats
     slope: Floats
     level: Floats
 
@@ -113,13 +126,17 @@ def coefficients(model: LinearModel | Sequence[LinearModel]) -> Coefficients:
     """Return the numbers of a model, or of several whose groups have the same sizes."""
     models = [model] if isinstance(model, LinearModel) else model
     sizes = tuple(group.size for group in models[0].groups)
-    H = [[group.curvature for group in each.groups] for each in models]
-    o = [[group.offset for group in each.groups] for each in models]
-    noise = [[each.noise_slope, each.noise_level] for each in models]
-    found = [np.array(numbers, dtype=np.float64).T for numbers in (H, o, noise)]
+    rows = [
+        [[group.curvature for group in each.groups] for each in models],
+        [[group.offset for group in each.groups] for each in models],
+        [[group.spread for group in each.groups] for each in models],
+        [[each.noise_slope, each.noise_level] for each in models],
+    ]
+    found = [np.array(numbers, dtype=np.float64).T for numbers in rows]
     if isinstance(model, LinearModel):
         found = [numbers[:, 0] for numbers in found]
-    return Coefficients(sizes, found[0], found[1], *found[2])
+    *of_groups, noise = found
+    return Coefficients(sizes, *of_groups, *noise)
 
 
 def linear_model(
@@ -174,10 +191,10 @@ def coordinates(problem: Problem | LinearModel, x1: Floats) -> tuple[Coordinate,
     slope, level = _noise(linear)
     found: Counter[tuple[LinearModel, float]] = Counter()
     for j in range(linear.dim):
-        offsets = [float(o) for o in push[:, j]]
-        curvatures = [float(H[j])] * linear.K
-        model = linear_model(curvatures, offsets, noise_slope=slope, noise_level=level)
-        found[model, float(start[j])] += 1
+        offset = float(push[:, j].mean())
+        spread = float(np.sqrt(((push[:, j] - offset) ** 2).mean()))
+        group = Group(float(H[j]), offset, linear.K, spread if linear.K > 1 else 0.0)
+        found[LinearModel((group,), slope, level), float(start[j])] += 1
     return tuple(Coordinate(model, x, copies) for (model, x), copies in found.items())
 
 

@@ -1,7 +1,9 @@
 """One step of an algorithm on a linear problem, as a map of all second moments.
 
 Workers that are alike are exchangeable, so a group of n of them is described by its mean z_g of
-(x, x_prev, d) and by how far its members are from that mean. With z = (1, z_1, ..., z_G) the state
+(x, x_prev, d) and by how far its members are from that mean, in the mean over members. Where their
+offsets differ, how far an offset is from its mean counts among those variables: (o, x, x_prev, d).
+With z = (1, z_1, ..., z_G) the state
 is E[z z'], the within-group covariance D_g of every group, and the running sum of
 E||grad f(xbar)||^2. A step z -> A z has A = A_0 + eta A_1 + a A_2, and independent noise whose
 variance is a quadratic form of the state: the map of the state is a polynomial in (eta, a) whose
@@ -146,11 +148,15 @@ class StepMap:
 
 @dataclass(frozen=True)
 class StateLayout:
-    """Where what lies in the state: upper triangles of E[z z'] and of every D_g, then the sum."""
+    """Where what lies in the state: upper triangles of E[z z'] and of every D_g, then the sum.
+
+    Groups in ``spread`` have a D_g, of one more variable where they are in ``offset`` too.
+    """
 
     groups: int
     variables: int
     spread: tuple[int, ...]
+    offset: tuple[int, ...]
 
     @property
     def N(self) -> int:
@@ -160,21 +166,24 @@ class StateLayout:
     @property
     def covariance(self) -> dict[int, slice]:
         """The slice of D_g in the state, for every group of more than one worker."""
-        size, start = _half(self.variables), _half(self.N)
-        return {
-            g: slice(start + i * size, start + (i + 1) * size) for i, g in enumerate(self.spread)
-        }
+        found, start = {}, _half(self.N)
+        for g in self.spread:
+            found[g] = slice(start, start + _half(self.variables + (g in self.offset)))
+            start = found[g].stop
+        return found
 
     @property
     def size(self) -> int:
         """How many numbers the state has."""
-        return _half(self.N) + len(self.spread) * _half(self.variables) + 1
+        return int(max([_half(self.N), *(own.stop for own in self.covariance.values())])) + 1
 
     def linear(self, first: int) -> Any:
-        """Return the indices of E[z_i z_j], i and j from ``first`` on, and of all D_g."""
-        rows, _ = np.triu_indices(self.N)
-        inner = np.flatnonzero(rows >= first)
-        return np.concatenate([inner, np.arange(_half(self.N), self.size - 1)])
+        """Return the indices of E[z_i z_j], i and j from ``first`` on, and of all D_g but for o."""
+        found = [np.flatnonzero(_upper(self.N)[0] >= first)]
+        for g, own in self.covariance.items():
+            known = int(g in self.offset)
+            found.append(own.start + np.flatnonzero(_upper(self.variables + known)[0] >= known))
+        return np.concatenate(found)
 
     def view(self, g: int, shares: Floats) -> View:
         """Return a worker of group g as its mean is seen in z."""
@@ -183,11 +192,12 @@ class StateLayout:
         mean = sum(share * rows for share, rows in zip(shares, own, strict=True))
         return View(tuple(own[g]), unit[0], tuple(mean))
 
-    def deviation_view(self) -> View:
-        """Return a worker's deviation from its group: means over workers are 0, and so is 1."""
-        unit = np.eye(self.variables)
-        zero = np.zeros(self.variables)
-        return View(tuple(unit), zero, (zero,) * self.variables)
+    def deviation_view(self, g: int) -> View:
+        """Return a worker's deviation from its group: means over workers are 0, and 1 is its o."""
+        known = int(g in self.offset)
+        unit = np.eye(self.variables + known)
+        zero = 0 * unit[0]
+        return View(tuple(unit[known:]), unit[0] if known else zero, (zero,) * self.variables)
 
     def place(self, g: int) -> slice:
         """Return where z_g lies in z."""
@@ -197,7 +207,8 @@ class StateLayout:
 def layout(model: Coefficients, algorithm: str) -> StateLayout:
     """Return the layout of the state."""
     spread = tuple(g for g, size in enumerate(model.sizes) if size > 1)
-    return StateLayout(len(model.sizes), VARIABLES[algorithm], spread)
+    offset = tuple(g for g in spread if model.spread[g].any())
+    return StateLayout(len(model.sizes), VARIABLES[algorithm], spread, offset)
 
 
 def step_map(
@@ -217,8 +228,6 @@ def step_map(
     into, back = basis(form, model, from_mean=bounded)
     # e belongs to a gradient at the worker's own point, so averages are taken of d, before ``into``
     post = into @ _mean_post(form, model.shares, averaged)
-    # what is averaged is the same in all workers: nothing of it is left within a group
-    after = np.diag([float(v not in averaged) for v in range(V)])
     m, half, several = form.size, _half(form.N), model.slope.shape
     still, noise = np.zeros((6, *several, m, m)), np.zeros((6, *several, m, m))
     A = np.zeros((3, *several, form.N, form.N))
@@ -231,10 +240,15 @@ def step_map(
         variance = _variance(form, rows._replace(slope=slope), model)
         if g in form.covariance:
             own = form.covariance[g]
-            apart = rows_of(form.deviation_view(), WorkerGradient(H, 0 * o), sync, synchronises)
-            inward, outward = _deviation_basis(V, H)
-            moved = inward @ after @ np.stack(apart.new, axis=-2) @ outward
-            still[..., own, own] = _congruence(moved)
+            view, known = form.deviation_view(g), int(g in form.offset)
+            apart = rows_of(view, WorkerGradient(H, 0 * o + known), sync, synchronises)
+            moved = np.zeros((3, *several, V + known, V + known))
+            moved[0, ..., :known, :known] = 1
+            moved[..., known:, :] = np.stack(apart.new, axis=-2)
+            inward, outward = _deviation_basis(V, H, known)
+            # what is averaged is the same in all workers: nothing of it is left within a group
+            after = np.diag([1.0] * known + [float(v not in averaged) for v in range(V)])
+            still[..., own, own] = _congruence(inward @ after @ moved @ outward)
             slope = (apart.slope[..., None, :] @ outward)[..., 0, :]
             variance[..., own] = model.slope[..., None] ** 2 * _form(slope)
             # n independent draws have 1/n of their variance in the mean, and the rest around it
@@ -324,6 +338,11 @@ def first_state(model: Coefficients, algorithm: str, x1: Floats | float, B: Arra
     z = np.stack(np.broadcast_arrays(np.ones_like(H), *own * form.groups), axis=-1)
     state = np.zeros((*samples.shape, *H.shape, form.size))
     state[..., : _half(form.N)] = _half_outer((into @ z[..., None])[..., 0])
+    for g in form.offset:
+        inward, _ = _deviation_basis(form.variables, model.H[g], 1)
+        state[..., form.covariance[g]] = model.spread[g, ..., None] ** 2 * _half_outer(
+            inward[..., 0]
+        )
     if algorithm == "stem":
         # d_1 is the mean over workers of B samples each: one error, common to all of them
         d = _half_outer(into[..., 3::3].sum(axis=-1))
@@ -376,12 +395,13 @@ def _mean_post(form: StateLayout, shares: Floats, averaged: tuple[int, ...]) -> 
     return post
 
 
-def _deviation_basis(V: int, H: Floats) -> tuple[Floats, Floats]:
-    """The same change from d to e, for a deviation from the group's mean."""
-    into = np.zeros((*np.shape(H), V, V)) + np.eye(V)
+def _deviation_basis(V: int, H: Floats, known: int) -> tuple[Floats, Floats]:
+    """The same change from d to e, for a deviation from a group's mean; o comes first if known."""
+    into = np.zeros((*np.shape(H), V + known, V + known)) + np.eye(V + known)
     if V == 3:
-        into[..., 2, 1] = -H
-    return into, 2 * np.eye(V) - into
+        into[..., -1, -2] = -H
+        into[..., -1, :known] = -1
+    return into, 2 * np.eye(V + known) - into
 
 
 def _variance(form: StateLayout, rows: StepRows, model: Coefficients) -> Floats:

@@ -29,12 +29,13 @@ from stemtheory.runtime import Floats
 from stemtheory.schedules import Schedule
 from stemtheory.simulator import missing_compiler
 
-CHUNK = 2**19  # numbers of maps that are made at once, for steps that vary
+CHUNK = 2**15  # numbers of maps that are made at once, for steps that vary: they fit a cache
+STEPS = 2**12  # that compiled steps take at once
 MANY = 2 * 10**8
 """From so many entries of maps on steps that vary are compiled where there is numba.
 
 A step counts as a thousand beside its own, so that is 2e5 steps of one model. By matrix products
-they take about as long (0.5 s) as importing numba. Which of both is taken depends on no cache.
+they take about as long (0.4 s) as importing numba. Which of both is taken depends on no cache.
 """
 
 Walk = Callable[[Floats, Floats, Floats, Floats, Any], Floats]
@@ -178,9 +179,9 @@ def averages(
             run = ConstantRun(recursion, eta, a, b, I)
             *found, state = run.states(state, [*head, end])
             sums += [v[..., -1] for v in found]
-        t, walk = end, _walk(recursion, max(times) - end)
+        t, (walk, n) = end, _walk(recursion, max(times) - end)
         for stop in times[len(head) :]:
-            state = _follow(recursion, walk, schedule, state, t, stop, b, I)
+            state = _follow(recursion, walk, n, schedule, state, t, stop, b, I)
             sums.append(state[..., -1])
             t = stop
     total = np.array(sums)
@@ -209,10 +210,10 @@ def constant_until(schedule: Schedule, T: int) -> int:
 
 
 def _follow(
-    r: Recursion, walk: Walk, schedule: Schedule, state: Floats, t: int, stop: int, b: float, I: int
-) -> Floats:
-    """The state after iteration ``stop``, step by step from that after iteration t."""
-    n = max(1, CHUNK // r.local.still[0].size)
+    r: Recursion, walk: Walk, n: int, schedule: Schedule, state: Floats, t: int, stop: int,
+    b: float, I: int,
+) -> Floats:  # fmt: skip
+    """The state after iteration ``stop``, n steps at a time from that after iteration t."""
     while t < stop:
         steps = np.arange(t + 1, min(stop, t + n) + 1)
         at = steps.astype(np.float64)
@@ -222,12 +223,12 @@ def _follow(
     return state
 
 
-def _walk(r: Recursion, steps: int) -> Walk:
-    """What takes a state through so many steps that vary: compiled where they are many."""
+def _walk(r: Recursion, steps: int) -> tuple[Walk, int]:
+    """What takes a state through steps that vary, compiled where they are many, and how many."""
     if steps * (1000 + r.local.still[0].size) >= MANY and missing_compiler() is None:
         from stemtheory.moments.compiled import walk
 
-        return walk(r.local, r.synchronisation)
+        return walk(r.local, r.synchronisation), STEPS
 
     def multiplied(state: Floats, eta: Floats, a: Floats, samples: Floats, ends: Any) -> Floats:
         increments = r.local.increment(eta, a, samples)
@@ -242,4 +243,4 @@ def _walk(r: Recursion, steps: int) -> Walk:
             state = apply(increment, state)
         return state
 
-    return multiplied
+    return multiplied, max(16, CHUNK // r.local.still[0].size)

@@ -12,10 +12,10 @@ from stemtheory import load_problem
 from stemtheory.algorithms import ALGORITHMS
 from stemtheory.algorithms.stem import READINGS
 from stemtheory.moments import recursion as recursions
-from stemtheory.moments.exact import moments
-from stemtheory.moments.linear_model import LinearModel, linear_model
+from stemtheory.moments.exact import moments, stability
+from stemtheory.moments.linear_model import Group, LinearModel, linear_model
 from stemtheory.moments.recursion import ConstantRun, Recursion, averages
-from stemtheory.runtime import Floats
+from stemtheory.runtime import Floats, UsageError
 from stemtheory.schedules import Schedule
 from stemtheory.schedules.stepsizes import Calibrated, Constant
 from stemtheory.simulator import missing_compiler
@@ -75,6 +75,37 @@ def test_without_noise_that_depends_on_x_the_mean_is_enough() -> None:
         small = replace(recursion, watched=True)
         kept[recursion.form.size, offsets[2]] = small.local.still.shape[-1]
     assert kept == {(17, 0.0): 8, (41, -0.3): 8, (41, 0.0): 11}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(("base", "sync"), METHODS)
+def test_offsets_of_one_curvature_are_their_mean_and_spread(
+    base: str, sync: str, schedule: Schedule
+) -> None:
+    """Four workers, each a group of its own, are one group; a mutant without spread is rejected."""
+    offsets = [1.0, -0.4, 0.3, 0.1]
+    each = linear_model([0.7] * 4, offsets, **NOISE)
+    group = Group(0.7, float(np.mean(offsets)), 4, float(np.std(offsets)))
+    one, mutant = (replace(each, groups=(g,)) for g in (group, group._replace(spread=0.0)))
+    times = [1, 2, 3, 4, 5, 60, 333]
+    expected = run(made(each, base, sync), schedule, 1.3, times)
+    np.testing.assert_allclose(run(made(one, base, sync), schedule, 1.3, times), expected, 1e-12)
+    apart = run(made(mutant, base, sync), schedule, 1.3, times) / expected - 1
+    assert abs(apart[-1]) > 1e-6
+    assert made(each, base, sync).form.size > 1.9 * made(one, base, sync).form.size
+
+
+def test_what_is_known_of_offsets_does_not_grow() -> None:
+    """Growth is that of the model without its offsets, and one worker has no spread."""
+    of = {"b": 1, "I": 3, "eta": 0.3, "a": 0.2, "bounded": False}
+    growths = [
+        stability(LinearModel((Group(1.0, 0.0, 3, spread),), 0.5), **of).growth  # type: ignore[arg-type]
+        for spread in (0.0, 0.7)
+    ]
+    assert growths[0] == pytest.approx(growths[1], rel=1e-12)
+    assert growths[0] < 0
+    with pytest.raises(UsageError, match="one worker has one offset"):
+        LinearModel((Group(1.0, 0.0, 1, 0.7),))
 
 
 @needs_numba

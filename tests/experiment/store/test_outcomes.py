@@ -160,6 +160,7 @@ def test_records_of_a_store_are_read_anew(tmp_path: Path) -> None:
 
 
 def test_columns_differ_also_where_some_records_lack_them() -> None:
+    rows: list[dict[str, Any]]
     rows = [{"T": 1, "K": 2}, {"T": 1, "K": 2, "late": None, "new": 1}, {"T": 1, "x": 0}]
     assert tables.swept_columns(iter(rows)) == ["K", "new", "x"]
     assert tables.swept_columns(iter(rows[:1])) == []
