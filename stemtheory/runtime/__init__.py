@@ -28,7 +28,6 @@ from stemtheory.runtime.errors import (
 from stemtheory.runtime.files import is_out_of_handles, part_file, try_file, write_file, write_whole
 from stemtheory.runtime.fingerprints import FINGERPRINT, code_of, data_of, own_source, stamp_of
 from stemtheory.runtime.jsontext import canonical, to_json
-from stemtheory.runtime.memory import machine_bytes
 from stemtheory.runtime.npz import read_npz, refuse_misfits
 from stemtheory.runtime.numerals import counted, large, rounded
 from stemtheory.runtime.philox import (
@@ -39,7 +38,7 @@ from stemtheory.runtime.philox import (
     WEYL,
     PhiloxStream,
 )
-from stemtheory.runtime.processes import cores, side_by_side
+from stemtheory.runtime.processes import cores, machine_bytes, side_by_side
 from stemtheory.runtime.progress import (
     MODES,
     Listener,

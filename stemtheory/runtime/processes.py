@@ -1,17 +1,20 @@
-"""Work side by side: one process per core, whose answers do not depend on how many there are.
+"""What there is of a machine: its memory, its cores, and work side by side, a process on each.
 
-Processes are spawned: the same on every system, and no thread is copied in the middle of its work.
-They end with the process that asked, whatever ends it.
+Answers do not depend on how many processes there are. These are spawned: the same on every system,
+and no thread is copied in the middle of its work. They end with the process that asked, whatever
+ends it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import starmap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stemtheory.runtime.files import is_out_of_handles
@@ -19,7 +22,20 @@ from stemtheory.runtime.files import is_out_of_handles
 if TYPE_CHECKING:  # most commands start no process, and need not wait for this
     from concurrent.futures import ProcessPoolExecutor
 
+GROUP_LIMITS = (  # of control groups, version 2 and 1: what a job or a container may take
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 T = TypeVar("T")
+
+
+def machine_bytes() -> int:
+    """Return the memory of this machine, or of the control group if that is less, in bytes."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for file in GROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # there is none, or it says "max"
+            found.append(int(file.read_text()))
+    return min(found)
 
 
 def cores() -> int:

@@ -39,7 +39,7 @@ WRONG: dict[str, Any] = {
     "empty list": [],
     "object": object(),
     "bytes": b"abc",
-    "array of text": np.array(["a", "b"]),
+    "array of text": np.array(["qx", "zy"]),  # words of no title, or verify would check its claims
     "class": int,
 }
 SWEEP = parse_spec("[settings]\nT = 8\nK = 2\ndim = 2\n[grids.g]\nseed = [0]\n", "battery")
