@@ -35,7 +35,7 @@ sigma = [0.5, 1.0]
 @pytest.fixture
 def stored(tmp_path: Path) -> tuple[dict[str, CellResult], Outcomes]:
     """What was put into a store, three runs and a failure, and what it hands back."""
-    cells = [p.cell for p in points(parse_spec(SPEC, "packed"), Machine("array", "numpy"))]
+    cells = [p.cell for p in points(parse_spec(SPEC, "packed"), Machine("numpy"))]
     given = {cell.id: run_cell(cell) for cell in cells[:3]}
     given[cells[3].id] = failed(cells[3], "nothing came of it")
     with Store.writing(tmp_path / "s.sqlite") as store:
@@ -147,7 +147,7 @@ def test_draws_that_are_kept_are_bounded() -> None:
 
 def test_records_of_a_store_are_read_anew(tmp_path: Path) -> None:
     """The same as a list of them and a filter, each time; none is kept."""
-    cells = [p.cell for p in points(parse_spec(SPEC, "packed"), Machine("array", "numpy"))]
+    cells = [p.cell for p in points(parse_spec(SPEC, "packed"), Machine("numpy"))]
     with Store.writing(tmp_path / "s.sqlite") as store:
         store.add((cell, run_cell(cell)) for cell in cells)
         all_of_them = tables.cell_records(store.rows())
