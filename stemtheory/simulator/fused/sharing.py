@@ -14,10 +14,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from stemtheory.oracles import Separable
 from stemtheory.runtime import resolve
 from stemtheory.simulator.choices import ProblemChoice
 from stemtheory.simulator.fused import say_missing, say_slower, unsuited
-from stemtheory.simulator.fused.recipe import KernelPart, make_recipe
+from stemtheory.simulator.fused.recipe import KernelPart, Recipe, make_recipe
 from stemtheory.simulator.fused.tables import kind
 from stemtheory.simulator.plan import Plan
 from stemtheory.simulator.run import Run
@@ -60,10 +61,16 @@ def kernel_of(run: Run) -> str | None:
 @lru_cache(maxsize=1024)
 def _functions(problem: ProblemChoice) -> str:
     """Return a problem's functions, each with the kinds of its arguments: numbers or rows."""
-    recipe = make_recipe(problem.load())  # type: ignore[arg-type]  # it is separable
+    recipe = _recipe(problem)
     kinds = ("".join(kind for kind, _ in part.where) for part in recipe.parts)
     named = (f"{_name(part)}({k})" for part, k in zip(recipe.parts, kinds, strict=True))
     return " ".join([recipe.problem, *named])
+
+
+def _recipe(problem: ProblemChoice) -> Recipe:
+    made = problem.load()
+    assert isinstance(made, Separable)
+    return make_recipe(made)
 
 
 def _name(part: KernelPart) -> str:
@@ -95,8 +102,7 @@ def _engine(run: Run, total: int) -> str:
 
 def _compiles(run: Run) -> bool:
     """Return whether a kernel compiles; a user's own functions are tried, and kept compiled."""
-    recipe = make_recipe(run.problem.load())  # type: ignore[arg-type]  # it is separable
-    if all(_module(part).startswith("stemtheory.") for part in recipe.parts):
+    if all(_module(part).startswith("stemtheory.") for part in _recipe(run.problem).parts):
         return True
     from stemtheory.simulator.fused.engine import NotCompiledError, Runner
 
@@ -116,9 +122,8 @@ def together(runs: Iterable[Run]) -> list[Run]:
     given = list(runs)
     kernels = [kernel_of(run) for run in given]
     found = engines((k, run) for k, run in zip(kernels, given, strict=True) if k)
-    return [run if k is None else on(run, found[k]) for k, run in zip(kernels, given, strict=True)]
+    return [run if k is None else _on(run, found[k]) for k, run in zip(kernels, given, strict=True)]
 
 
-def on(run: Run, engine: str) -> Run:
-    """Return the run on an engine."""
+def _on(run: Run, engine: str) -> Run:
     return replace(run, numerics=replace(run.numerics, engine=engine))
