@@ -108,7 +108,8 @@ def own_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]
     )  # fmt: skip
     runner = Runner(plan)
     draw, C, M = runner.module.draw, np.uint64(runner.module.CAPACITY), np.uint64(TERMS[noise])
-    n, block, pair, one = (np.uint64(number) for number in (K * dim, 64, 128, 1))
+    whole = np.uint64(runner.module.ROOM)
+    n, block, one = (np.uint64(number) for number in (K * dim, 64, 1))
     purpose, scale = np.ones(T, np.uint32), np.ones(T, dtype)
 
     @njit(nogil=True, error_model="numpy")
@@ -116,11 +117,11 @@ def own_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]
         for who in range(R):
             for c in range((n + C - one) // C):
                 size, first = min(C, n - c * C), c * C // block * M
-                room = (size + pair - one) // pair * pair
-                ahead, t = max(one, C // room), np.uint64(0)
+                room = (size + whole - one) // whole * whole
+                ahead, t = C // room, np.uint64(0)
                 while t < steps:
                     m = min(ahead, steps - t)
-                    draw(Z, room, size, first, t, m, np.uint32(who), key, purpose, scale, t)
+                    draw(Z, room, first, t, m, np.uint32(who), key, purpose, scale, t)
                     t += m
 
     Z = np.empty(TERMS[noise] * runner.stride, dtype)

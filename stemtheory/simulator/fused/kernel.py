@@ -60,7 +60,8 @@ D, GRADIENT = STRIDE, Size(2) * STRIDE
 ROW_ARGUMENTS = Size(ARGUMENTS)
 M = Size(TERMS)
 ZERO, ONE, TWO, THREE, FOUR = Size(0), Size(1), Size(2), Size(3), Size(4)
-EIGHT, GROUP, GROUP_LESS, BLOCK, PAIR = Size(8), Size(16), Size(15), Size(64), Size(128)
+EIGHT, GROUP, GROUP_LESS, BLOCK = Size(8), Size(16), Size(15), Size(64)
+ROOM = Size(16 if TERMS % 4 == 0 else 32 if TERMS % 2 == 0 else 64)  # elements of whole blocks
 NOTHING = Scalar(0)
 YES, NO = np.bool_(True), np.bool_(False)  # literals would compile what takes them twice
 LITERAL, AVERAGE_FIRST, OVERWRITE, AVERAGE_BOTH = ZERO, ONE, TWO, THREE  # as in READINGS
@@ -73,41 +74,53 @@ def least(a: Any, b: Any) -> Any:
 
 
 @compile_hot
-def place(q: Any, z: Any) -> Any:
-    """Return where group q of 16 normals lies: field q mod M of elements 16 (q div M) from z on."""
-    return (q % M) * STRIDE + (q // M) * GROUP + z
+def place(q: Any) -> Any:
+    """Return where group q of 16 normals lies: field q mod M of elements 16 (q div M)."""
+    return (q % M) * STRIDE + (q // M) * GROUP
+
+
+@compile_hot
+def after(step: Any, b: Any, blocks: Any) -> Any:
+    """Return the step and the number of the next block."""
+    if b + ONE == blocks:
+        return step + ONE, ZERO
+    return step, b + ONE
 
 
 @compile_once
 def draw(
-    Z: Any, room: Any, n: Any, block: Any, first: Any, m: Any, who: Any, key: Any,
-    purpose: Any, scale: Any, at: Any,
+    Z: Any, room: Any, block: Any, first: Any, m: Any, who: Any, key: Any, purpose: Any,
+    scale: Any, at: Any,
 ) -> None:  # fmt: skip
-    """Fill Z with the normals of m steps, M rows of n elements each, times their scale.
+    """Fill Z with the normals of m steps, M rows of ``room`` elements each, times their scale.
 
-    A step's normals begin ``room`` behind those of the step before; ``block`` is its first of 64.
-    Two blocks at once: ten rounds are a long chain, and a processor works on two chains together.
+    A step's normals begin ``room`` behind those of the step before, a multiple of ROOM, so that
+    blocks of 64 lie side by side; ``block`` is the first of each step.
+    Two blocks at once, of one step or of two: ten rounds are a long chain, and a processor works on
+    two chains together. Where the number of all is odd, the last falls behind what is used.
     """
     k0, k1 = key[0], key[1]
-    pairs = ((n + GROUP_LESS) // GROUP * M + EIGHT - ONE) // EIGHT
-    step, pair = ZERO, ZERO
-    for _ in range(m * pairs):  # one loop: what is constant is made ready once
-        why, z, q = purpose[at + step], step * room, EIGHT * pair
+    blocks = room * M // BLOCK
+    step, b, q = ZERO, ZERO, ZERO
+    for _ in range((m * blocks + ONE) // TWO):  # one loop: what is constant is made ready once
+        lane, when, why = (block + b) * GROUP, Word(first + step), purpose[at + step]
         factor = Scalar(-2) * scale[at + step] * scale[at + step]
-        when, lane = Word(first + step), (block + TWO * pair) * GROUP
-        z0, z1, z2, z3 = place(q, z), place(q + ONE, z), place(q + TWO, z), place(q + THREE, z)
+        step, b = after(step, b, blocks)
+        row = at + least(step, m - ONE)
+        other_lane, then, what = (block + b) * GROUP, Word(first + step), purpose[row]
+        other = Scalar(-2) * scale[row] * scale[row]
+        step, b = after(step, b, blocks)
+        z0, z1, z2, z3 = place(q), place(q + ONE), place(q + TWO), place(q + THREE)
         q = q + FOUR
-        y0, y1, y2, y3 = place(q, z), place(q + ONE, z), place(q + TWO, z), place(q + THREE, z)
+        y0, y1, y2, y3 = place(q), place(q + ONE), place(q + TWO), place(q + THREE)
+        q = q + FOUR
         for i in range(GROUP):
             w0, w1, w2, w3 = philox(Word(lane + i), when, who, why, k0, k1)
-            v0, v1, v2, v3 = philox(Word(lane + GROUP + i), when, who, why, k0, k1)
+            v0, v1, v2, v3 = philox(Word(other_lane + i), then, who, what, k0, k1)
             Z[z0 + i], Z[z1 + i] = box_muller(w0, w1, factor)
             Z[z2 + i], Z[z3 + i] = box_muller(w2, w3, factor)
-            Z[y0 + i], Z[y1 + i] = box_muller(v0, v1, factor)
-            Z[y2 + i], Z[y3 + i] = box_muller(v2, v3, factor)
-        pair += ONE
-        if pair == pairs:
-            step, pair = step + ONE, ZERO
+            Z[y0 + i], Z[y1 + i] = box_muller(v0, v1, other)
+            Z[y2 + i], Z[y3 + i] = box_muller(v2, v3, other)
 
 
 @compile_hot
@@ -169,13 +182,13 @@ def local_steps(
         n, j = least(C, K * dim - c * C), c * C % dim
         s, w = c * ROWS * STRIDE, c * ROW_ARGUMENTS * STRIDE
         moves = m - ONE if STEM and waits else m
-        room = (n + PAIR - ONE) // PAIR * PAIR
+        room = (n + ROOM - ONE) // ROOM * ROOM
         ahead, i = C // room, ZERO
         while i < moves:
             stretch = least(ahead, moves - i)
             if TERMS > 0:
                 block = c * C // BLOCK * M
-                draw(Z, room, n, block, first + i, stretch, who, key, purpose, scale, at + i)
+                draw(Z, room, block, first + i, stretch, who, key, purpose, scale, at + i)
             walk(
                 S, s, Z, room, W, w, P, n, A, i * dim, j, dim, eta, keep, at + i, stretch,
                 fresh and i == ZERO, still,

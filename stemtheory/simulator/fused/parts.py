@@ -19,6 +19,7 @@ from numba.core.compiler import Compiler
 
 # No "fast" arithmetic: a sum may not be reordered, nor a product and a sum joined where it suits a
 # compiler. So bits depend on no compiler, history or vector width; ``fma`` is written where meant.
+LINE = 64  # bytes
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
@@ -40,12 +41,21 @@ class PartLibrary(JITCodeLibrary):
         self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0
 
-    def _optimize_functions(self, module: Any) -> None:
-        """Leave them as they are; one that is not inlined is to stay a single copy."""
-        module.data_layout = self._codegen._data_layout
+    def add_ir_module(self, module: Any) -> None:
+        """Add a part's functions; one that is not inlined is to stay a single copy.
+
+        Its stack begins where a cache line does: LLVM would let half of the vectors that do not
+        fit the registers lie across two, on every other depth of the stack.
+        """
         for function in module.functions:
-            if not (self.inline or function.is_declaration):
-                function.add_function_attribute("noinline")
+            if function.blocks and not self.inline:
+                function.attributes.add("noinline")
+                function.attributes.alignstack = LINE
+        super().add_ir_module(module)  # type: ignore[no-untyped-call]
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Leave them as they are."""
+        module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
         """Leave it as it is."""

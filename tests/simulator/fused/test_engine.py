@@ -40,6 +40,20 @@ def test_bits_do_not_depend_on_threads_segments_or_groups(monkeypatch: pytest.Mo
         assert_bits(plain, run(threads=2))
 
 
+@pytest.mark.parametrize("noise", ["modulated", "phase"])
+@pytest.mark.parametrize(("K", "dim"), [(2, 8), (4, 8), (5, 13), (3, 50), (4, 33)])
+def test_bits_do_not_depend_on_what_is_drawn_together(
+    monkeypatch: pytest.MonkeyPatch, K: int, dim: int, noise: str
+) -> None:
+    """Blocks of noise are drawn in pairs, of one step or of two; segments part them otherwise."""
+    problem = load_problem("cosine", K=K, dim=dim, noise=noise)
+    plain = run(problem, threads=1, replicates=3, I=12)
+    assert np.all(np.isfinite(plain.series))
+    for steps in (1, 3, 8):
+        monkeypatch.setattr(module, "MOST_STEPS", steps)
+        assert_bits(plain, run(problem, threads=2, replicates=3, I=12))
+
+
 @pytest.mark.parametrize("option", ["I", "II"])
 def test_segments_of_scaffold(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
     """Segments end inside of rounds, whose step sizes are summed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,14 @@ STEPS = {
     "scaffold": {"eta": 0.05},
 }
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
+
+
+def _three(x: Any, size: Any) -> Any:
+    return size + (x - x), size * x, size - size * x
+
+
+def _four(x: Any, size: Any) -> Any:
+    return size + (x - x), size * x, size - size * x, size * x * x
 
 
 def run(engine: str, problem: Any, algorithm: str = "stem", **more: Any) -> Trace:
@@ -87,6 +96,15 @@ def test_families_algorithms_and_noises(
     family: str, algorithm: str, dials: dict[str, Any], dtype: int
 ) -> None:
     assert_same(load_problem(family, **dials), algorithm, dtype=f"float{dtype}")
+
+
+@pytest.mark.parametrize(("terms", "fields"), [(3, _three), (4, _four)])
+@pytest.mark.parametrize(("K", "dim"), [(1, 1), (4, 8), (3, 11), (3, 30), (2, 300)])
+def test_any_number_of_fields(terms: int, fields: Any, K: int, dim: int) -> None:
+    """Whole blocks of 64 normals hold 16, 32 or 64 elements of all fields."""
+    base: Any = load_problem("cosine", K=K, dim=dim, noise="additive", zeta=0)
+    noise = dataclasses.replace(base.noise, terms=terms, fields=fields)
+    assert_same(dataclasses.replace(base, noise=noise), T=24, replicates=3, I=10)
 
 
 @pytest.mark.parametrize("option", ["I", "II"])
