@@ -30,7 +30,7 @@ from numba import njit, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from stemtheory.runtime import sines
+from stemtheory.oracles import sines
 
 # No "fast" arithmetic: a sum may not be reordered, nor a product and a sum joined where it suits a
 # compiler. So bits depend on no compiler, history or vector width; ``fma`` is written where meant.
