@@ -13,8 +13,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from stemtheory.oracles import Family
-from stemtheory.runtime import UsageError, real, sines
+from stemtheory.oracles import Family, sines
+from stemtheory.runtime import UsageError, real
 
 
 def loss(x: Any, weight: Any, rho: Any, ripple: Any, rest: Any) -> Any:

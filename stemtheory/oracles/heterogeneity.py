@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.runtime import Backend, sines
+from stemtheory.oracles import sines
+from stemtheory.runtime import Backend
 
 
 def placed(backend: Backend, dtype: np.dtype[Any], value: Any) -> Any:

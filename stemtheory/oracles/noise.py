@@ -16,7 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from stemtheory.runtime import by_name, sines
+from stemtheory.oracles import sines
+from stemtheory.runtime import by_name
 
 
 def additive(x: Any, amplitude: Any) -> tuple[Any, ...]:

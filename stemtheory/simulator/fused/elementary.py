@@ -30,7 +30,7 @@ from numba import njit, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from stemtheory.runtime import sines
+from stemtheory.oracles import sines
 from stemtheory.simulator.fused.parts import PART
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -24,7 +24,8 @@ from typing import Any, Protocol
 import numpy as np
 from numba import types
 
-from stemtheory.runtime import UsageError, sines
+from stemtheory.oracles import sines
+from stemtheory.runtime import UsageError
 from stemtheory.simulator.fused.cuda.build import TargetMachine, Variant, assemble
 from stemtheory.simulator.fused.cuda.layout import ThreadLayout
 from stemtheory.simulator.fused.elementary import OURS, OWN, fma

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from stemtheory.runtime import generator, sines
+from stemtheory.oracles import sines
+from stemtheory.runtime import generator
 from tests.helpers.fake_device import Device
 
 HALF_TURNS = np.pi / 2 * np.arange(-1000, 1001)
