@@ -119,6 +119,7 @@ CHANGES: dict[str, dict[str, Row]] = {
         "--quick": (("reproduce",), ("--quick",)),
         "--full": (("reproduce",), ("--full",)),
         "--out": (("reproduce",), ("--out", "other")),
+        "--format": (("reproduce",), ("--format", "svg")),
     },
     "verify": {
         "NAMES": (VERIFY, ("F1",)),
@@ -407,8 +408,9 @@ def folder(
         del asked["progress"]
         return [{"figures": names, **{f"asked {key}": str(v) for key, v in asked.items()}}]
 
-    def reproduce(mode: str, out: Path, **_: object) -> dict[str, Any]:
-        return {"verify": {}, "asked mode": mode, "asked out": str(out)}
+    def reproduce(mode: str, out: Path, formats: object, **_: object) -> dict[str, Any]:
+        asked = {"asked mode": mode, "asked out": str(out), "asked formats": str(formats)}
+        return {"verify": {}, **asked}
 
     import stemtheory.report.reproduction
 
