@@ -185,14 +185,15 @@ def _point_rows(points: Sequence[Point], results: Results) -> Iterable[_Row]:
         values: dict[str, float] = {}
         resampled = {}
         if status == "ok":
-            values = {"M": float(results[id_].grad_sq.mean())}
-            resampled = {"M": partial(_redrawn, point.cell, results)}
+            grad_sq = results[id_].grad_sq
+            values = {"M": float(np.add.reduce(grad_sq) / len(grad_sq))}
+            resampled = {"M": partial(_redrawn, point.cell, grad_sq)}
         yield _Row(_with_products(point, record), status, values, resampled, 1, id_)
 
 
-def _redrawn(cell: Cell, results: Results) -> Floats:
+def _redrawn(cell: Cell, grad_sq: Floats) -> Floats:
     """Resampled means of a cell, made when its line is fitted: those of all would fill memory."""
-    (means,) = draws(cell, results[cell.id].grad_sq[None, :])
+    (means,) = draws(cell, grad_sq[None, :])
     return np.asarray(means)
 
 
