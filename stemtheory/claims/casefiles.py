@@ -302,7 +302,7 @@ def replay(file: FilePath, *, trust: bool = False, packs: Packs = ()) -> dict[st
     if found is None:
         raise UsageError(f"{file} names a case that claim {claim.id} does not apply to.")
     computed = {"left": found.left, "right": found.right}
-    resolution = (SAME + ROUNDING * found.t) * max(map(abs, wanted.values()), default=0.0)
+    resolution = (SAME + ROUNDING * (found.t or 0)) * max(map(abs, wanted.values()), default=0.0)
     return {
         "name": file.stem,
         "claim": claim.id,
