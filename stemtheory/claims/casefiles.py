@@ -302,7 +302,8 @@ def replay(file: FilePath, *, trust: bool = False, packs: Packs = ()) -> dict[st
     if found is None:
         raise UsageError(f"{file} names a case that claim {claim.id} does not apply to.")
     computed = {"left": found.left, "right": found.right}
-    resolution = (SAME + ROUNDING * (found.t or 0)) * max(map(abs, wanted.values()), default=0.0)
+    steps = found.t if isinstance(found.t, int) else 0  # a rate and a table stand at no t
+    resolution = (SAME + ROUNDING * steps) * max(map(abs, wanted.values()), default=0.0)
     return {
         "name": file.stem,
         "claim": claim.id,
