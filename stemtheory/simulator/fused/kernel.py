@@ -168,16 +168,20 @@ def refresh_all(S: Any, W: Any, P: Any, K: Any, dim: Any) -> None:
 @compile_once
 def local_steps(
     S: Any, Z: Any, W: Any, A: Any, P: Any, key: Any, who: Any, shape: Any,
-    first: Any, at: Any, m: Any, fresh: Any, waits: Any, still: Any, tables: Any,
-) -> None:  # fmt: skip
+    first: Any, at: Any, m: Any, fresh: Any, waits: Any, still: Any, held: Any, tables: Any,
+) -> Any:  # fmt: skip
     """Advance every chunk over m local steps from iteration ``first`` on, row ``at`` of tables.
 
     A collects sum_k x before each step, but for a ``fresh`` start, where workers agree. Where d
     ``waits`` for the mean of x', the last step only moves x; it is made up for by a ``still`` step,
     of length zero, at the mean.
+
+    Where there is one chunk, Z keeps the noise of the rows of ``held``, first and end, so that it
+    is drawn for as many as there is room for, whatever a round has; what is held is returned.
     """
     K, dim = shape
     eta, keep, scale, purpose, _ = tables
+    begin, end = held
     for c in range((K * dim + C - ONE) // C):
         n, j = least(C, K * dim - c * C), c * C % dim
         s, w = c * ROWS * STRIDE, c * ROW_ARGUMENTS * STRIDE
@@ -185,19 +189,24 @@ def local_steps(
         room = (n + ROOM - ONE) // ROOM * ROOM
         ahead, i = C // room, ZERO
         while i < moves:
-            stretch = least(ahead, moves - i)
-            if TERMS > 0:
+            row, stretch = at + i, least(ahead, moves - i)
+            if TERMS > 0 and (K * dim > C or row < begin or row >= end):
+                many = stretch if K * dim > C else least(ahead, Size(len(eta)) - row)
                 block = c * C // BLOCK * M
-                draw(Z, room, block, first + i, stretch, who, key, purpose, scale, at + i)
+                draw(Z, room, block, first + i, many, who, key, purpose, scale, row)
+                begin, end = row, row + many
+            if TERMS > 0:
+                stretch = least(stretch, end - row)
             walk(
-                S, s, Z, room, W, w, P, n, A, i * dim, j, dim, eta, keep, at + i, stretch,
-                fresh and i == ZERO, still,
+                S, s, Z[(row - begin) * room :], room, W, w, P, n, A, i * dim, j, dim, eta, keep,
+                row, stretch, fresh and i == ZERO, still,
             )  # fmt: skip
             i += stretch
         if STEM and waits:
             if not fresh or i > ZERO:
                 add_workers(S, s, A, i * dim, j, n, dim)
             move(S, s, n, eta[at + i])
+    return begin, end
 
 
 @compile_once
@@ -221,8 +230,8 @@ def walk(
 @compile_hot
 def synchronise(
     S: Any, Z: Any, W: Any, A: Any, B: Any, P: Any, key: Any, who: Any, shape: Any,
-    reading: Any, server_step: Any, t: Any, at: Any, tables: Any,
-) -> None:  # fmt: skip
+    reading: Any, server_step: Any, t: Any, at: Any, held: Any, tables: Any,
+) -> Any:  # fmt: skip
     """Average x, and for STEM d, as ``reading`` says.
 
     At first B[dim], .., B[2 dim] hold the mean of x_t. SCAFFOLD's reading is its option: 0 is II, 1
@@ -234,18 +243,19 @@ def synchronise(
     divide(B, ZERO, dim, Scalar(K))
     if SCAFFOLD:
         renew_variates(S, W, B, P, K, dim, reading == ONE, tables[4][at], server_step)
-        return
+        return held
     if STEM and reading == AVERAGE_BOTH:
         spread_all(S, ZERO, B, dim, K, dim)
         refresh_all(S, W, P, K, dim)
     spread_all(S, ZERO, B, ZERO, K, dim)
     if not STEM:
-        return
+        return held
     if reading == OVERWRITE:
         refresh_all(S, W, P, K, dim)
     elif reading != LITERAL:
-        local_steps(S, Z, W, A, P, key, who, shape, t, at, ONE, YES, NO, YES, tables)
+        held = local_steps(S, Z, W, A, P, key, who, shape, t, at, ONE, YES, NO, YES, held, tables)
     average_direction(S, B, K, dim)
+    return held
 
 
 @compile_hot
@@ -290,12 +300,13 @@ def advance(
     of what a step of length zero with a = 1 computes there.
     """
     K, dim = shape
+    held = ZERO, ZERO
     if first == ZERO:
         spread_all(S, ZERO, B, ZERO, K, dim)
         if SCAFFOLD:
             spread_all(S, GRADIENT, B, ZERO, K, dim)  # the row of the server's x
         if STEM:
-            local_steps(S, Z, W, A, P, key, who, shape, ZERO, ZERO, ONE, YES, NO, YES, tables)
+            local_steps(S, Z, W, A, P, key, who, shape, ZERO, ZERO, ONE, YES, NO, YES, held, tables)
             average_direction(S, B, K, dim)
         return
     steps, at = Size(len(tables[0])), ZERO
@@ -307,7 +318,9 @@ def advance(
         clear(A, m * dim)
         if fresh:
             copy_worker(S, A, dim)
-        local_steps(S, Z, W, A, P, key, who, shape, t, at, m, fresh, waits, NO, tables)
+        held = local_steps(
+            S, Z, W, A, P, key, who, shape, t, at, m, fresh, waits, NO, held, tables
+        )  # fmt: skip
         skip = dim if fresh else ZERO
         divide(A, skip, m * dim - skip, Scalar(K))
         if closes:
@@ -318,8 +331,8 @@ def advance(
                 return
         if closes:
             last = m - ONE
-            synchronise(
+            held = synchronise(
                 S, Z, W, A, B, P, key, who, shape, reading, server_step, t + last, at + last,
-                tables,
+                held, tables,
             )  # fmt: skip
         at += m

@@ -3,8 +3,8 @@
 numba hands a function to LLVM as soon as it is typed, together with all that it calls, so that
 an inner loop was optimised, and turned into machine code that nobody called, once for every
 function around it: two thirds of the time that a kernel took. A part is linked as it is, and the
-kernel, which numba compiles as ever, is optimised as a whole. Python cannot call a part: there is
-nothing to be called, and it crashes.
+kernel is optimised as a whole. Python cannot call a part: there is nothing to be called, and it
+crashes.
 
 The names that begin with an underscore are numba's own, overridden here: were they renamed, parts
 would again be compiled one by one, with the same results.
@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
+LINE = 64  # bytes
 # No "fast" arithmetic: a sum may not be reordered, nor a product and a sum joined where it suits a
 # compiler. So bits depend on no compiler, history or vector width; ``fma`` is written where meant.
-LINE = 64  # bytes
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
@@ -65,6 +66,29 @@ class PartLibrary(JITCodeLibrary):
         self._finalized = True
 
 
+class KernelLibrary(JITCodeLibrary):
+    """The code of a kernel with its parts, which nothing else calls."""
+
+    def _optimize_final_module(self) -> None:
+        """Optimise the whole; what only the kernel calls is handed no argument that it ignores."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
+        super()._optimize_final_module()  # type: ignore[no-untyped-call]
+
+
+class KernelCompiler(Compiler):
+    """numba's compiler, into a ``KernelLibrary`` that can be kept on disk."""
+
+    def define_pipelines(self) -> Any:
+        """Return numba's own passes."""
+        state: Any = self.state
+        library: Any = KernelLibrary
+        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
+
+
 class PartCompiler(Compiler):
     """numba's compiler, into a ``PartLibrary``."""
 
@@ -79,4 +103,7 @@ class PartCompiler(Compiler):
 
 PART: dict[str, Any] = {
     "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler, **OPTIONS,
+}  # fmt: skip
+KERNEL: dict[str, Any] = {
+    "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler, **OPTIONS,
 }  # fmt: skip

@@ -40,7 +40,7 @@ import numpy as np
 from numba import njit
 from stemtheory.simulator.fused.elementary import compiled, fma, found
 from stemtheory.simulator.fused.normals import BOX_MULLER, philox
-from stemtheory.simulator.fused.parts import OPTIONS, PART
+from stemtheory.simulator.fused.parts import KERNEL, OPTIONS, PART
 from stemtheory.simulator.limits import DIVERGED
 
 STEM, SCAFFOLD = {stem}, {scaffold}
@@ -52,7 +52,7 @@ compile_part = njit(inline="always", **OPTIONS)
 # Nothing is allocated, so that no array need be counted in and out of every call
 compile_hot = njit(forceinline=True, _nrt=False, **PART)
 compile_once = njit(forceinline=False, _nrt=False, **PART)
-compile_kernel = njit(cache={cache}, no_cfunc_wrapper=True, _nrt=False, **OPTIONS)
+compile_kernel = njit(cache={cache}, _nrt=False, **KERNEL)
 '''
 _lock = threading.Lock()
 _known: dict[Any, ModuleType] = {}  # by what was asked for
