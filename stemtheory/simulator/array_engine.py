@@ -193,19 +193,21 @@ class _Unit:
         return plan.backend.to_host(self._measured(means))
 
     def _measured(self, means: list[Any]) -> Any:
-        """Return what is measured of xbar_t, of all steps together.
+        """Return what is measured of xbar_t, of K steps together: as many numbers as a state has.
 
         They are small, so that a call costs more than what it does. Where coordinates interact a
         step is as much as the cache holds: a network, a matrix of rows.
         """
         problem, xp = self.plan.problem, self.plan.backend.xp
-        chain, mean = staged(problem), xp.stack(means)
-        if problem.separable:
+        chain, n = staged(problem), problem.K if problem.separable else 1
+        parts = []
+        for i in range(0, len(means), n):
+            mean = xp.stack(means[i : i + n])
             gradient = problem.full_gradient(mean)
-        else:
-            gradient = xp.stack([problem.full_gradient(m) for m in means])
-        square = (gradient * gradient).sum(axis=-1)
-        return xp.stack([square] if chain is None else [square, chain.progress(mean)], axis=1)
+            square = (gradient * gradient).sum(axis=-1)
+            both = [square] if chain is None else [square, chain.progress(mean)]
+            parts.append(xp.stack(both, axis=1))
+        return xp.concatenate(parts)
 
     def _placed(self, chance: Chances) -> Chances:
         """Return this unit's part of a round's random choices, on the device."""

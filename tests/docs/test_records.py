@@ -57,6 +57,7 @@ def test_verdicts_of_full_sweeps_follow_from_their_intervals() -> None:
 def test_the_tables_of_speed(script: Any) -> None:
     tables = script("tables")
     assert tables.fused_table(record("fused")) in page("performance.md")
+    assert tables.plain_table(record("plain")) in page("performance.md")
     assert tables.peers_table(record("peers")) in page("performance.md")
 
 
