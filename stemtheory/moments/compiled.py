@@ -36,7 +36,8 @@ class MapTerms(NamedTuple):
 
 def walk(local: StepMap, synchronisation: StepMap) -> Callable[..., Floats]:
     """Return what takes a state [m], or those [n, m] of n models, through steps that vary."""
-    within, last = _terms(local), _terms(synchronisation)
+    # plain tuples: numba's cache names the types of arguments, and could not be read without one
+    within, last = tuple(_terms(local)), tuple(_terms(synchronisation))
 
     def walked(state: Floats, eta: Floats, a: Floats, samples: Floats, ends: Any) -> Floats:
         moved = np.array(state).reshape(-1, state.shape[-1])
@@ -65,8 +66,8 @@ def _advance(
     a: Floats,
     samples: Floats,
     ends: Any,
-    local: MapTerms,
-    last: MapTerms,
+    local: Any,
+    last: Any,
 ) -> None:
     """Take the states [n, m] of n models through all steps; ``last`` is the map where one ends."""
     n, m = state.shape
