@@ -20,7 +20,7 @@ from stemtheory.runtime import Floats
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
-class Terms(NamedTuple):
+class MapTerms(NamedTuple):
     """A step's map by its entries that are not 0: entry e has the terms start[e] to start[e + 1].
 
     ``which`` says what a term is multiplied with: one of the six monomials, or of the same over the
@@ -36,7 +36,8 @@ class Terms(NamedTuple):
 
 def walk(local: StepMap, synchronisation: StepMap) -> Callable[..., Floats]:
     """Return what takes a state [m], or those [n, m] of n models, through steps that vary."""
-    within, last = _terms(local), _terms(synchronisation)
+    # plain tuples: numba's cache names the types of arguments, and could not be read without one
+    within, last = tuple(_terms(local)), tuple(_terms(synchronisation))
 
     def walked(state: Floats, eta: Floats, a: Floats, samples: Floats, ends: Any) -> Floats:
         moved = np.array(state).reshape(-1, state.shape[-1])
@@ -47,7 +48,7 @@ def walk(local: StepMap, synchronisation: StepMap) -> Callable[..., Floats]:
     return walked
 
 
-def _terms(step: StepMap) -> Terms:
+def _terms(step: StepMap) -> MapTerms:
     """The terms of a map, or of those of several models: all that is not 0 in one of them."""
     m = step.still.shape[-1]
     numbers = np.concatenate([step.still, step.noise]).reshape(12, -1, m, m)
@@ -56,11 +57,17 @@ def _terms(step: StepMap) -> Terms:
     entry, which = np.nonzero(there[:, row, column].T)
     start = np.searchsorted(entry, np.arange(len(row) + 1))
     value = numbers[which, :, row[entry], column[entry]].T
-    return Terms(*map(np.ascontiguousarray, (row, column, start, which, value)))
+    return MapTerms(*map(np.ascontiguousarray, (row, column, start, which, value)))
 
 
 def _advance(
-    state: Floats, eta: Floats, a: Floats, samples: Floats, ends: Any, local: Terms, last: Terms
+    state: Floats,
+    eta: Floats,
+    a: Floats,
+    samples: Floats,
+    ends: Any,
+    local: Any,
+    last: Any,
 ) -> None:
     """Take the states [n, m] of n models through all steps; ``last`` is the map where one ends."""
     n, m = state.shape
