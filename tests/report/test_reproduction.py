@@ -205,6 +205,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "PROBLEMS", ("quadratic",))
     monkeypatch.setattr(report, "STEPS", {"quick": 64, "full": 128})
     monkeypatch.setattr(report, "REPLICATES", 8)
+    monkeypatch.setattr(report, "cores", lambda: 1)  # another process would know nothing of this
     listed = {"figures": ["stub"], "sweeps": []}
     names, entry = catalogue.names, drawing.figure_entry
 
@@ -367,6 +368,13 @@ def test_sweeps_within_the_budget_are_in_the_report(
     (tmp_path / "sweeps/small-quick.csv").unlink()  # its cells are in the store
     report.reproduce(mode="quick", out=tmp_path)
     assert (tmp_path / "sweeps/small-quick.csv").is_file()
+
+
+def test_runs_side_by_side_are_those_of_one_process() -> None:
+    orders = [("quadratic", algorithm, 0.5, 64) for algorithm in report.BOUNDS_SHOWN]
+    one, two = (dict(side_by_side(report.rows_of_run, orders, jobs)) for jobs in (1, 2))
+    assert one == two
+    assert list(one) == orders
 
 
 def test_figures_side_by_side_are_those_of_one_process(tmp_path: Path) -> None:
