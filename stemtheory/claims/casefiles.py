@@ -40,7 +40,7 @@ from stemtheory.runtime import (
 from stemtheory.simulator import refuse_the_endless, refuse_the_huge
 
 SAME = 1e-9  # how well a replay must meet the stored sides, relative to the larger of the two
-# And for every iteration of a whole run, whose powers of a round double their errors as they double:
+# And for every iteration of a whole run, for powers of a round double their errors as they double:
 # of 4e9 iterations (RSa-m1-literal) 1.7e-7 was lost, against arithmetic of 50 digits.
 ROUNDING = float(np.finfo(np.float64).eps)
 
