@@ -22,6 +22,7 @@ STARTS = {
     "from stemtheory import *": ("-c", "from stemtheory import *"),
     "--help": ("-m", "stemtheory", "--help"),
     "list problems": ("-m", "stemtheory", "list", "problems"),
+    "list claims": ("-m", "stemtheory", "list", "claims"),
     "bound stem-theorem": ("-m", "stemtheory", "bound", "stem-theorem"),
     "run quadratic": ("-m", "stemtheory", "run", "quadratic"),
     "explain M3": ("-m", "stemtheory", "explain", "M3"),
@@ -39,7 +40,8 @@ def seconds(words: tuple[str, ...], times: int, tree: str) -> float:
         for _ in range(times + 1):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             command = [sys.executable, *words]
-            subprocess.run(command, check=True, capture_output=True, env=environment)
+            # in a folder of its own: that of the caller would hide the other tree
+            subprocess.run(command, check=True, capture_output=True, env=environment, cwd=bytecode)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             found.append(sum(after[:2]) - sum(before[:2]))
     return min(found[1:])
