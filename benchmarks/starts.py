@@ -18,6 +18,7 @@ STARTS = {
     "from stemtheory import *": ("-c", "from stemtheory import *"),
     "--help": ("-m", "stemtheory", "--help"),
     "list problems": ("-m", "stemtheory", "list", "problems"),
+    "list claims": ("-m", "stemtheory", "list", "claims"),
     "bound stem-theorem": ("-m", "stemtheory", "bound", "stem-theorem"),
     "run quadratic": ("-m", "stemtheory", "run", "quadratic"),
     "explain M3": ("-m", "stemtheory", "explain", "M3"),
