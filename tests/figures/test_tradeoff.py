@@ -19,6 +19,7 @@ from stemtheory.figures import tradeoff_surface as surface
 from stemtheory.figures._tradeoff import K, MeasuredCell, MeasuredGrid, formula, grid_of
 from stemtheory.report.drawing import Figure, full_caption, picture
 from stemtheory.report.figure_table import FigureTable
+from stemtheory.simulator import missing_compiler
 from tests.figures.columns import (
     QUIET,
     Faults,
@@ -316,11 +317,15 @@ LENGTHS = (1471, 807, 476, 227, 165, 155, 149)
 
 
 def run_of(cell: MeasuredCell, T: int) -> tuple[Any, Any]:
-    """Return every T of the run behind a cell, and the running averages of its replicates."""
+    """Return every T of the run behind a cell, and the running averages of its replicates.
+
+    The cell is compiled where it can be, for the whole sweep shares its kernel.
+    """
     problem = load_problem("quadratic", K=2, dim=1, curvature=1.0, noise_smoothness=1.0, sigma=1.0,
                            zeta=0.0)  # fmt: skip
     trace = simulate(problem, "stem", T=T, b=cell.b, I=cell.I, schedule="calibrated",
-                     replicates=32, record_every=1, seed=0)  # fmt: skip
+                     replicates=32, record_every=1, seed=0,
+                     engine="array" if missing_compiler() else "fused")  # fmt: skip
     return trace.times, trace.running
 
 
