@@ -97,6 +97,7 @@ def own_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]
 
     from stemtheory.algorithms import ALGORITHMS
     from stemtheory.simulator import Runner
+    from stemtheory.simulator.fused.parts import KERNEL
 
     R, K, dim = SHAPES[size]
     loss = problem(size, noise)
@@ -112,7 +113,8 @@ def own_noise(size: str, noise: str, dtype: str, T: int) -> Callable[[], object]
     n, block, one = (np.uint64(number) for number in (K * dim, 64, 1))
     purpose, scale = np.ones(T, np.uint32), np.ones(T, dtype)
 
-    @njit(nogil=True, error_model="numpy")
+    # as a kernel is: else it would be linked to the kernel's own copy of ``draw``, which takes less
+    @njit(**KERNEL)
     def fill(Z: Any, R: Any, steps: Any, key: Any, purpose: Any, scale: Any) -> None:
         for who in range(R):
             for c in range((n + C - one) // C):

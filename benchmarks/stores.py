@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ TEXT = """
 K = 4
 dim = 4
 replicates = 8
+engine = "array"
 [grids.main]
 nu = {{ from = 0, to = 1, count = 5 }}
 zeta = {{ from = 0.5, to = 1.0, count = 10 }}
@@ -56,7 +57,10 @@ def make(cells: int, path: Path) -> None:
     from stemtheory.experiment import Machine, Store, points, run_cell
 
     stream = np.random.default_rng(0)
-    found = {p.cell.id: p.cell for p in points(spec(cells), Machine("array", "numpy"))}
+    names = {field.name for field in fields(Machine)}
+    older: dict[str, Any] = {"engine": "array"} if "engine" in names else {}
+    machine = Machine(backend="numpy", **older)  # a tree before may have one engine for all
+    found = {p.cell.id: p.cell for p in points(spec(cells), machine)}
     model = run_cell(next(iter(found.values())))
 
     def outcome(cell: Any) -> Any:
@@ -68,7 +72,8 @@ def make(cells: int, path: Path) -> None:
         )  # fmt: skip
 
     with Store.writing(path) as store:
-        store.remember("stores", "default", ("array", "numpy"), found)
+        settled: Any = ("array", "numpy") if older else machine
+        store.remember("stores", "default", settled, found)
         store.add((cell, outcome(cell)) for cell in found.values())
 
 

@@ -70,6 +70,42 @@ def plain_table(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+def starts_table(record: dict[str, Any]) -> str:
+    """Return the CPU seconds of every start, before and now, and now over ``import numpy``."""
+    unit, before, after = (record[key] for key in ("import_numpy_seconds", "before", "after"))
+    rows = [
+        (f"`{name}`", *(f"{unit * of[name]:.2f}" for of in (before, after)), f"{after[name]:.1f}")
+        for name in after
+    ]
+    return markdown(("start", "before, s", "now, s", "now / `import numpy`"), rows)
+
+
+def stores_table(record: dict[str, Any]) -> str:
+    """Return CPU seconds and peak of memory of what is read of a large store, before and now."""
+    before, after = record["before"], record["after"]
+    rows = [
+        (
+            what,
+            *(f"{of[what]['seconds']:.1f} s, {of[what]['peak_MB']} MB" for of in (before, after)),
+        )
+        for what in ("results", "frame", "fits", "document")
+    ]
+    return markdown((f"of {record['cells']:,} cells", "before", "now"), rows)
+
+
+def moments_table(record: dict[str, Any]) -> str:
+    """Return microseconds a step that varies, and seconds of 512 curvatures."""
+    head = ("noise", "before, us a step", "now", "without numba", "512 curvatures before, s", "now")
+    step, wide = "microseconds_a_step", "seconds_of_512_curvatures"
+    of = [(record[when], what)
+          for when, what in (("before", step), ("after", step), ("without_numba", step),
+                             ("before", wide), ("after", wide))]  # fmt: skip
+    rows = [
+        (noise, *(f"{one[what][noise]:.2f}" for one, what in of)) for noise in record["after"][step]
+    ]
+    return markdown(head, rows)
+
+
 def markdown(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """Return a Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
@@ -80,10 +116,15 @@ def _short(value: float) -> str:
     return f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
+WAITS = {"starts": starts_table, "stores": stores_table, "moments": moments_table}
+
+
 def main() -> None:
     print(fused_table(load("fused")))
     print(plain_table(load("plain")))
     print(peers_table(load("peers")))
+    for name, table in WAITS.items():
+        print(table(load(name)))
 
 
 if __name__ == "__main__":

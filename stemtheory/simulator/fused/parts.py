@@ -4,7 +4,8 @@ numba hands a function to LLVM as soon as it is typed, together with all that it
 an inner loop was optimised, and turned into machine code that nobody called, once for every
 function around it: two thirds of the time that a kernel took. A part is linked as it is, and the
 kernel is optimised as a whole. Python cannot call a part: there is nothing to be called, and it
-crashes.
+crashes. What else is to call one is compiled as a ``KERNEL`` too: otherwise it would be linked, by
+name, to the copy of a kernel of the same process, which is handed fewer arguments.
 
 The names that begin with an underscore are numba's own, overridden here: were they renamed, parts
 would again be compiled one by one, with the same results.
