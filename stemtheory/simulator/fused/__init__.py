@@ -26,7 +26,7 @@ AUTO_WORK = 2 * 10**8
 """``auto`` takes the fused engine for a run from this many worker-coordinate-steps (T R K dim) on.
 
 Measured at that size and the default shape (K dim = 32, 32 replicates), in CPU seconds on a busy
-AMD EPYC: the array engine 23 to 25, the fused engine 2.2, and its kernel 5 to 12 to compile, once.
+AMD EPYC: the array engine 23 to 25, the fused engine 2.2, and its kernel 2 to 3 to compile, once.
 ``sharing`` chooses where several runs share a kernel.
 """
 

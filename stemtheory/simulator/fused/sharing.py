@@ -28,9 +28,9 @@ STEP_ELEMENTS = 1800
 SHARED_WORK = 10**8
 """Runs that share a kernel are compiled if their ``work``, all of it together, is this much.
 
-Measured on quick sweeps, in CPU seconds on a busy AMD EPYC: the array engine takes 2.5 to 4 for so
-much, the fused engine 0.5 to 1, and compiling a kernel 5 to 12, once: the first sweep loses what
-the third has gained. Below, a sweep of few small cells would not win back the start of a compiler.
+Measured on quick sweeps, in CPU seconds on an AMD EPYC: the array engine takes 2.5 to 4 for so much,
+the fused engine 0.5 to 1, and compiling a kernel 2 to 3, once: the first sweep loses little or
+nothing. Below, a sweep of few small cells would not win back the start of a compiler.
 """
 
 
