@@ -28,7 +28,7 @@ STEP_ELEMENTS = 1800
 SHARED_WORK = 10**8
 """Runs that share a kernel are compiled if their ``work``, all of it together, is this much.
 
-Measured on quick sweeps, in CPU seconds on an AMD EPYC: the array engine takes 2.5 to 4 for so much,
+Measured on quick sweeps, in CPU seconds on an AMD EPYC: the array engine takes 2.5 to 4 for this,
 the fused engine 0.5 to 1, and compiling a kernel 2 to 3, once: the first sweep loses little or
 nothing. Below, a sweep of few small cells would not win back the start of a compiler.
 """
