@@ -86,6 +86,17 @@ def test_what_is_said_of_the_quick_report() -> None:
     assert cold[0] > 90
 
 
+def test_what_is_said_of_compiling() -> None:
+    kernels = record("compile")["kernels"].values()
+    now, then = (
+        [of[when][which] for of in kernels for which in ("first", "second")]
+        for when in ("after", "before")
+    )
+    text = words("performance.md")
+    assert f"takes {min(now):.1f} to {max(now):.1f} s to compile" in text
+    assert f"it took {min(then):.1f} to {max(then):.1f}; aimed at were 3" in text
+
+
 def test_the_seconds_of_advice_are_those_on_the_page_and_below_a_minute() -> None:
     found = record("advise")
     names = ("compiling", "samples alone", "a round costs 100 samples", "a share of a tenth")
