@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -168,9 +168,37 @@ def interleaved(
     return found
 
 
-def process_seconds(words: Iterable[str], **environment: str) -> float:
+def trees(before: str) -> dict[str, str]:
+    """Return the trees of the package that are compared: the one before, if any, and this one."""
+    here = str(Path(__file__).resolve().parents[1])
+    return {**({"before": str(Path(before).resolve())} if before else {}), "after": here}
+
+
+def environment_of(tree: str, **more: str) -> dict[str, str]:
+    """Return the environment of a process that takes the package from a tree, on one thread.
+
+    The folder that it is started in would come first, and hide the tree.
+    """
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return {**os.environ, **one, "PYTHONPATH": tree, "PYTHONSAFEPATH": "1", **more}
+
+
+Numbers = Mapping[str, Mapping[str, float]]
+
+
+def quotients(above: Numbers, below: Numbers, digits: int) -> dict[str, dict[str, float]]:
+    """Return what stands above over what stands below under the same names; 0.01 at least below."""
+    return {
+        what: {
+            name: round(value / max(below[what][name], 0.01), digits) for name, value in of.items()
+        }
+        for what, of in above.items()
+    }
+
+
+def process_seconds(words: Iterable[str], tree: str, **more: str) -> float:
     """Return the CPU seconds of a fresh Python with these arguments, its own children included."""
-    own = {**os.environ, "PYTHONSAFEPATH": "1", **environment}  # the tree asked for, not this one
+    own = environment_of(tree, **more)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *words], check=True, capture_output=True, env=own)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

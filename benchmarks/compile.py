@@ -13,13 +13,11 @@ With ``--before`` the same is measured of another tree of the package, in turn.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
-from _common import arguments, machine, write
+from _common import arguments, environment_of, machine, trees, write
 
 KERNELS = {
     "stem, phase and tilt, float64": ("stem", "phase", "tilt", "float64"),
@@ -55,9 +53,7 @@ NAMES = ("first", "second", "kept")
 def measured(kernel: tuple[str, ...], tree: str) -> dict[str, float]:
     """Return what one kernel takes with the package of a tree."""
     with tempfile.TemporaryDirectory() as folder:
-        # not the package of the folder that this was started in, which would come first
-        own = {"PYTHONPATH": tree, "PYTHONSAFEPATH": "1", "STEMTHEORY_CACHE": folder}
-        environment = {**os.environ, **own}
+        environment = environment_of(tree, STEMTHEORY_CACHE=folder)
         command = [sys.executable, "-c", SCRIPT, *kernel]
         outputs = [
             subprocess.run(command, check=True, capture_output=True, env=environment).stdout
@@ -72,15 +68,15 @@ def measured(kernel: tuple[str, ...], tree: str) -> dict[str, float]:
 def main() -> None:
     """Measure every kernel, in turn where two trees are compared; the least of each counts."""
     options = arguments(__doc__, times=3, before="")
-    trees = {"before": options.before, "after": str(Path(__file__).parents[1])}
-    trees = {when: tree for when, tree in trees.items() if tree}
+    compared = trees(options.before)
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name, kernel in KERNELS.items():
         runs = [
-            {when: measured(kernel, trees[when]) for when in trees} for _ in range(options.times)
+            {when: measured(kernel, tree) for when, tree in compared.items()}
+            for _ in range(options.times)
         ]
-        found[name] = {when: least([run[when] for run in runs]) for when in trees}
-        if "before" in trees:
+        found[name] = {when: least([run[when] for run in runs]) for when in compared}
+        if "before" in compared:
             before, after = found[name]["before"], found[name]["after"]
             found[name]["after/before"] = {x: round(after[x] / before[x], 3) for x in after}
         print(name, json.dumps(found[name], indent=1), flush=True)

@@ -11,12 +11,10 @@ measured of another tree of the package, in turn, and ratios are before over aft
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 NOISE: dict[str, dict[str, Any]] = {
@@ -55,33 +53,29 @@ def measure(T: int, times: int) -> dict[str, dict[str, float]]:
 
 def measured(tree: str, T: int, times: int, **more: str) -> dict[str, dict[str, float]]:
     """Return the same of a fresh process that takes the package from a tree."""
-    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": tree, **more}
+    from _common import environment_of
+
     words = [sys.executable, __file__, "measure", str(T), str(times)]
-    done = subprocess.run(
-        words, check=True, stdout=subprocess.PIPE, env={**os.environ, **one}, cwd=tree
-    )
+    own = environment_of(tree, **more)
+    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, env=own)
     found: dict[str, dict[str, float]] = json.loads(done.stdout)
     return found
 
 
 def main() -> None:
     """Measure this tree, with numba and without, and the one before; print it as JSON."""
-    from _common import arguments, machine, write
+    from _common import arguments, machine, quotients, trees, write
 
     options = arguments(__doc__, times=3, before="")
-    here = str(Path(__file__).resolve().parents[1])
+    compared = trees(options.before)
     found: dict[str, Any] = {"machine": machine()}
     if options.before:
-        found["before"] = measured(str(Path(options.before).resolve()), 10**5, options.times)
+        found["before"] = measured(compared["before"], 10**5, options.times)
+    here = compared["after"]
     found["after"] = measured(here, 10**6, options.times)
     found["without_numba"] = measured(here, 10**5, options.times, NUMBA_DISABLE_JIT="1")
     if options.before:
-        found["ratio"] = {
-            what: {
-                name: round(before / found["after"][what][name], 1) for name, before in of.items()
-            }
-            for what, of in found["before"].items()
-        }
+        found["ratio"] = quotients(found["before"], found["after"], 1)
     print(json.dumps(found, indent=1))
     write(options.out, found)
 

@@ -9,30 +9,26 @@ the ratios. It takes two reports of each tree, several minutes each on a slow ma
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
-from _common import Seconds, arguments, machine, write
-
-TREE = Path(__file__).parents[1]
+from _common import Seconds, arguments, environment_of, machine, quotients, trees, write
 
 
 def seconds(tree: str, kernels: Path) -> Seconds:
     """Return what one report takes, all of its processes together, into a fresh folder."""
-    environment = {
-        **os.environ,
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
-        "MPLBACKEND": "Agg",
-        "PYTHONDONTWRITEBYTECODE": "",
-        "PYTHONPYCACHEPREFIX": str(kernels / "bytecode"),
-        "PYTHONPATH": tree,
-        "STEMTHEORY_CACHE": str(kernels),
-    }
+    environment = environment_of(
+        tree,
+        MPLBACKEND="Agg",
+        PYTHONDONTWRITEBYTECODE="",
+        PYTHONPYCACHEPREFIX=str(kernels / "bytecode"),
+        STEMTHEORY_CACHE=str(kernels),
+    )
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-m", "stemtheory", "reproduce", "--quick", "--out", out]
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -54,15 +50,11 @@ def measured(tree: str) -> dict[str, dict[str, float]]:
 def main() -> None:
     """Measure the report and print it as JSON."""
     options = arguments(__doc__, before="")
-    found = {"machine": machine(), "after": measured(str(TREE))}
+    found: dict[str, Any] = {"machine": machine()}
+    for when, tree in trees(options.before).items():
+        found[when] = measured(tree)
     if options.before:
-        found["before"] = measured(options.before)
-        found["after_over_before"] = {
-            state: {
-                kind: round(value / found["before"][state][kind], 3) for kind, value in of.items()
-            }
-            for state, of in found["after"].items()
-        }
+        found["after_over_before"] = quotients(found["after"], found["before"], 3)
     print(json.dumps(found, indent=1))
     write(options.out, found)
 

@@ -13,7 +13,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from _common import arguments, machine, process_seconds, write
+from _common import arguments, machine, process_seconds, trees, write
 
 SWEEPS = ("complexity", "heterogeneity", "margins", "slack", "speedup", "systems", "tradeoff")
 COMMANDS = {
@@ -28,22 +28,22 @@ def seconds(words: tuple[str, ...], tree: str, cache: str) -> float:
     with tempfile.TemporaryDirectory() as folder:
         own = {word: str(Path(folder, word)) for word in ("S.sqlite", "F")}
         given = ("-m", "stemtheory", *(own.get(word, word) for word in words))
-        return process_seconds(given, PYTHONPATH=tree, STEMTHEORY_CACHE=cache)
+        return process_seconds(given, tree, STEMTHEORY_CACHE=cache)
 
 
-def measured(words: tuple[str, ...], trees: dict[str, str], times: int) -> dict[str, float]:
+def measured(words: tuple[str, ...], compared: dict[str, str], times: int) -> dict[str, float]:
     """Return cold and warm seconds of a command by every tree, and before over after."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-        caches = {when: str(Path(folder, when)) for when in trees}
-        for when, tree in trees.items():
+        caches = {when: str(Path(folder, when)) for when in compared}
+        for when, tree in compared.items():
             found[f"cold {when}"] = seconds(words, tree, caches[when])
         turns = [
-            {when: seconds(words, tree, caches[when]) for when, tree in trees.items()}
+            {when: seconds(words, tree, caches[when]) for when, tree in compared.items()}
             for _ in range(times)
         ]
-    found |= {f"warm {when}": min(turn[when] for turn in turns) for when in trees}
-    if "before" in trees:
+    found |= {f"warm {when}": min(turn[when] for turn in turns) for when in compared}
+    if "before" in compared:
         found |= {
             f"{x} ratio": found[f"{x} before"] / found[f"{x} after"] for x in ("cold", "warm")
         }
@@ -53,11 +53,10 @@ def measured(words: tuple[str, ...], trees: dict[str, str], times: int) -> dict[
 def main() -> None:
     """Measure every command and print it as JSON."""
     options = arguments(__doc__, times=3, before="")
-    trees = {"before": options.before, "after": str(Path(__file__).parents[1])}
-    trees = {when: tree for when, tree in trees.items() if tree}
+    compared = trees(options.before)
     found = {
         "machine": machine(),
-        **{name: measured(words, trees, options.times) for name, words in COMMANDS.items()},
+        **{name: measured(words, compared, options.times) for name, words in COMMANDS.items()},
     }
     print(json.dumps(found, indent=1))
     write(options.out, found)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from pathlib import Path
 
-from _common import arguments, machine, process_seconds, write
+from _common import arguments, machine, process_seconds, trees, write
 
 STARTS = {
     "import stemtheory": ("-c", "import stemtheory"),
@@ -30,10 +29,7 @@ def seconds(words: tuple[str, ...], times: int, tree: str) -> float:
     # the first start compiles the sources, wherever a machine forbids or lacks what that leaves
     with tempfile.TemporaryDirectory() as bytecode:
         kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": bytecode}
-        # not the package of the folder that this was started in, which would come first
-        own = {"PYTHONPATH": tree, "PYTHONSAFEPATH": "1"}
-        one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        found = [process_seconds(words, **one, **kept, **own) for _ in range(times + 1)]
+        found = [process_seconds(words, tree, **kept) for _ in range(times + 1)]
     return min(found[1:])
 
 
@@ -42,10 +38,9 @@ def main() -> None:
     options = arguments(__doc__, times=5, before="")
     unit = seconds(("-c", "import numpy"), options.times, "")
     found = {"machine": machine(), "import_numpy_seconds": round(unit, 3)}
-    for when, tree in {"before": options.before, "after": str(Path(__file__).parents[1])}.items():
-        if tree:
-            starts = {name: seconds(words, options.times, tree) for name, words in STARTS.items()}
-            found[when] = {name: round(one / unit, 2) for name, one in starts.items()}
+    for when, tree in trees(options.before).items():
+        starts = {name: seconds(words, options.times, tree) for name, words in STARTS.items()}
+        found[when] = {name: round(one / unit, 2) for name, one in starts.items()}
     print(json.dumps(found, indent=1))
     write(options.out, found)
 

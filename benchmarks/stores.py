@@ -11,7 +11,6 @@ ratios are before over after.
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -102,8 +101,9 @@ def read(what: str, cells: int, path: Path) -> dict[str, float]:
 
 def measured(tree: str, cells: int) -> dict[str, dict[str, float]]:
     """Return seconds and memory of every way to read a store, with the package of a tree."""
-    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    environment = {**os.environ, **one, "PYTHONPATH": tree}
+    from _common import environment_of
+
+    environment = environment_of(tree)
 
     def child(*words: str) -> str:
         command = [sys.executable, __file__, *words]
@@ -118,19 +118,14 @@ def measured(tree: str, cells: int) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Measure every way to read a store and print it as JSON."""
-    from _common import arguments, machine, write
+    from _common import arguments, machine, quotients, trees, write
 
     options = arguments(__doc__, cells=100_000, before="")
     found: dict[str, Any] = {"machine": machine(), "cells": options.cells}
-    for when, tree in {"before": options.before, "after": str(Path(__file__).parents[1])}.items():
-        if tree:
-            found[when] = measured(tree, options.cells)
+    for when, tree in trees(options.before).items():
+        found[when] = measured(tree, options.cells)
     if options.before:
-        found["ratio"] = {
-            what: {name: round(old[name] / max(new[name], 0.01), 2) for name in new}
-            for what, new in found["after"].items()
-            for old in [found["before"][what]]
-        }
+        found["ratio"] = quotients(found["before"], found["after"], 2)
     print(json.dumps(found, indent=1))
     write(options.out, found)
 
