@@ -186,7 +186,7 @@ def _point_rows(points: Sequence[Point], results: Results) -> Iterable[_Row]:
         resampled = {}
         if status == "ok":
             grad_sq = results[id_].grad_sq
-            values = {"M": float(np.add.reduce(grad_sq) / len(grad_sq))}
+            values = {"M": tables.mean_of(grad_sq)}
             resampled = {"M": partial(_redrawn, point.cell, grad_sq)}
         yield _Row(_with_products(point, record), status, values, resampled, 1, id_)
 

@@ -100,8 +100,8 @@ def outcome(result: CellResult | None) -> Record:
         "mean_grad_sq": r.mean_grad_sq,
         "stderr": r.stderr,
         "mean_grad_sq_finite": r.mean_grad_sq_finite,
-        "mean_last": _mean(r.last) if clean else None,
-        "mean_best": _mean(r.best) if clean else None,
+        "mean_last": mean_of(r.last) if clean else None,
+        "mean_best": mean_of(r.best) if clean else None,
         "replicates_run": r.replicates,
         **{name: r.facts.get(name) for name in FACTS},
         "gap": constants.get("gap"),
@@ -113,7 +113,7 @@ def outcome(result: CellResult | None) -> Record:
     }
 
 
-def _mean(values: Floats) -> float:
+def mean_of(values: Floats) -> float:
     """The mean, to the last bit; a method's arguments take longer than eight numbers."""
     return float(np.add.reduce(values) / len(values))
 
