@@ -43,8 +43,17 @@ from stemtheory.algorithms.entry import (
     unit,
 )
 from stemtheory.algorithms.fedavg import FedAvg
+from stemtheory.algorithms.fedglomo import FedGlomo
+from stemtheory.algorithms.fedpd import FedPd
+from stemtheory.algorithms.fedprox import FedProx
+from stemtheory.algorithms.local_momentum import LocalMomentum
+from stemtheory.algorithms.mime import Mime
+from stemtheory.algorithms.mimemvr import MimeMvr
 from stemtheory.algorithms.scaffold import Scaffold
+from stemtheory.algorithms.slowmo import SlowMo
+from stemtheory.algorithms.spider import Spider
 from stemtheory.algorithms.stem import READINGS, Stem, StemState
+from stemtheory.algorithms.vrl_sgd import VrlSgd
 from stemtheory.oracles import user_entry
 from stemtheory.runtime import UsageError, choice
 

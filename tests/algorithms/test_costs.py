@@ -333,10 +333,10 @@ def test_engines_count_what_is_stated(name: str) -> None:
 def test_both_engines_count_the_same() -> None:
     problem, tried = load_problem("cosine", K=4, dim=DIM), 0
     for variant in VARIANTS:
-        if unsuited(problem, variant.algorithm, 9, per_sample=False) is None:
-            size = (4, 2, 2, 9) if variant.allows(4, 2) else (4, 2, 1, 9)
-            if not variant.allows(size[0], size[2]):
-                size = (1, 2, 1, 9)
+        size = (4, 2, 2, 9) if variant.allows(4, 2) else (4, 2, 1, 9)
+        if not variant.allows(size[0], size[2]):
+            size = (1, 2, 1, 9)
+        if unsuited(problem, variant.algorithm, 9, size[2], per_sample=False) is None:
             assert measure(variant, size, engine="fused").counts == measure(variant, size).counts
             tried += 1
     assert tried > 30

@@ -116,7 +116,7 @@ class Experiment:
         """Return the engine of all runs of a way: the compiled one where it can and it pays."""
         long = self.seconds(way, ARRAY) > COMPILES_FROM
         made = ALGORITHMS[way.algorithm].make(self._options(way), self.L)
-        return "fused" if long and compiles(self.problem, made, way.T) else "array"
+        return "fused" if long and compiles(self.problem, made, way.T, way.I) else "array"
 
     @property
     def L(self) -> float:

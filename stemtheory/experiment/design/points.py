@@ -216,8 +216,9 @@ def _on_its_engine(run: Run, kernel: str | None, machine: Machine) -> Numerics:
     """
     numerics = run.numerics
     if numerics.engine == "fused":
+        T, I = run.sizes.T, run.sizes.I
         reason = fused.unsuited(
-            run.problem.load(), run.method, run.sizes.T, per_sample=numerics.per_sample
+            run.problem.load(), run.method, T, I, per_sample=numerics.per_sample
         )
         if reason is not None:
             raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")

@@ -1,8 +1,8 @@
 """The fused engine: the array engine's recursion as one compiled kernel, noise included.
 
-For separable problems under STEM (every reading), FedAvg, of which minibatch SGD is a setting, and
-SCAFFOLD (both options) where every worker takes part; on a processor, or, where it is asked for, on
-a CUDA device.
+For separable problems and the algorithms of ``systems``, STEM under every reading, where every
+worker takes part and every round communicates; on a processor, or, where it is asked for, STEM,
+FedAvg and SCAFFOLD on a CUDA device.
 This module decides whether the engine can be used and on what it runs, and imports no compiler
 until it does. It alone knows both sides, ``engine`` on a processor and ``cuda`` on a device: these
 rest on the modules beside it, and not on each other.
@@ -21,6 +21,7 @@ from stemtheory.algorithms import Algorithm, FedAvg, Scaffold, Stem
 from stemtheory.oracles import Problem, Separable
 from stemtheory.runtime import MOST_ITERATIONS, UsageError, whole
 from stemtheory.simulator.array_engine import Plan, Rows
+from stemtheory.simulator.fused.systems import unsuited_system
 
 AUTO_WORK = 2 * 10**8
 """``auto`` takes the fused engine for a run from this many worker-coordinate-steps (T R K dim) on.
@@ -60,9 +61,12 @@ def obstacle(plan: Plan, noise_source: str = "device") -> str | None:
     """Return why the fused engine cannot run a plan, whatever is installed, or None if it can."""
     if noise_source == "host":
         return "its noise is drawn inside the kernel, not on the host"
-    reason = unsuited(plan.problem, plan.algorithm, plan.sizes.T, per_sample=plan.per_sample)
+    T, I = plan.sizes.T, plan.sizes.I
+    reason = unsuited(plan.problem, plan.algorithm, T, I, per_sample=plan.per_sample)
     if reason or plan.backend.on_host:
         return reason
+    if type(plan.algorithm) not in (Stem, FedAvg, Scaffold):
+        return f"on a device it has STEM, FedAvg and SCAFFOLD, not {type(plan.algorithm).__name__}"
     from stemtheory.simulator.fused.cuda.engine import layout_of
 
     if layout_of(plan) is None:
@@ -96,24 +100,25 @@ def run_fused(
     return run_on_device(plan, replicates, checkpoint, save_every)
 
 
-def unsuited(problem: Problem, algorithm: Algorithm, T: int, *, per_sample: bool) -> str | None:
-    """Return why the fused engine cannot run so many steps of an algorithm, or None if it can."""
+def unsuited(
+    problem: Problem, algorithm: Algorithm, T: int, I: int, *, per_sample: bool
+) -> str | None:
+    """Return why the fused engine cannot run T steps of an algorithm, I a round; None if it can."""
     if per_sample:
         return "it draws the mean of a minibatch at once, not sample by sample"
     if not isinstance(problem, Separable) or not problem.separable:
         return f"{problem.name} is not separable here"
-    if type(algorithm) not in (Stem, FedAvg, Scaffold):
-        return f"it has STEM, FedAvg and SCAFFOLD, not {type(algorithm).__name__}"
-    if isinstance(algorithm, Scaffold) and algorithm.participation < 1:
-        return f"its workers all take part, and participation is {algorithm.participation:g}"
+    reason = unsuited_system(algorithm, I)
+    if reason is not None:
+        return reason
     if T > MOST_ITERATIONS:
         return f"its noise is numbered up to T = {MOST_ITERATIONS}"
     return None
 
 
-def compiles(problem: Problem, algorithm: Algorithm, T: int) -> bool:
-    """Return whether the fused engine can run so many steps of an algorithm on this processor."""
-    return not (unsuited(problem, algorithm, T, per_sample=False) or missing())
+def compiles(problem: Problem, algorithm: Algorithm, T: int, I: int) -> bool:
+    """Return whether the fused engine can run T steps, I a round, of an algorithm here."""
+    return not (unsuited(problem, algorithm, T, I, per_sample=False) or missing())
 
 
 @functools.cache

@@ -25,7 +25,8 @@ from stemtheory.simulator.fused.checkpoint import Saved
 from stemtheory.simulator.fused.groups import run_groups
 from stemtheory.simulator.fused.recipe import make_recipe
 from stemtheory.simulator.fused.source import load_anew, load_kernel
-from stemtheory.simulator.fused.tables import Tables, initial_tables, kind, reading
+from stemtheory.simulator.fused.systems import system_of
+from stemtheory.simulator.fused.tables import Tables, initial_tables, reading
 
 STATE_BYTES = 4 * 1024**2  # of a group of replicates: what a cache holds between two segments
 SEGMENT_WORK = 2**26  # worker-coordinate-steps of a segment: a fraction of a second
@@ -75,9 +76,10 @@ class Runner:
         assert isinstance(plan.problem, Separable)
         self.plan, self.recipe = plan, make_recipe(plan.problem)
         self.threads, self.pool = threads, pool if threads > 1 else None
+        self.system = system_of(plan.algorithm)
         name, dtype = self.recipe.problem, plan.dtype.name
         with _compiling(name):
-            kernel = load_kernel(self.recipe, kind(plan.algorithm), dtype)
+            kernel = load_kernel(self.recipe, self.system.name, dtype)
         if not kernel.ready:
             sys.stderr.write(
                 f"stemtheory: compiling the fused kernel of {name} in {dtype}, once (some"
@@ -96,7 +98,7 @@ class Runner:
         self.span = min(plan.sizes.I, MOST_STEPS, max(8, SPAN_ELEMENTS // dim))
         self.times = plan.record.astype(np.uint64)
         self.reading = np.uint64(reading(plan.algorithm))
-        self.server_step = scalar(getattr(plan.algorithm, "server_step", 1.0))
+        self.numbers = tuple(map(scalar, self.system.numbers)) or (scalar(0),)
         self.initial = initial_tables(plan)
         self.own = threading.local()
         with _compiling(name):
@@ -114,8 +116,8 @@ class Runner:
         except NumbaError:
             raise
         except Exception:  # what is kept on disk is damaged
-            algorithm, dtype = kind(self.plan.algorithm), self.plan.dtype.name
-            self.module = load_anew(self.recipe, algorithm, dtype, self.module)
+            name, dtype = self.system.name, self.plan.dtype.name
+            self.module = load_anew(self.recipe, name, dtype, self.module)
             trial()
 
     @property
@@ -175,9 +177,9 @@ class Runner:
         noise, sums, means = self.own.scratch
         means[: self.dim] = self.plan.start
         self.module.advance(
-            state, noise, self.rows, self.coordinates, sums, means, self.constants, self.key,
-            np.uint32(replicate), self.shape, np.uint64(self.plan.sizes.I), np.uint64(self.span),
-            self.reading, self.server_step, np.uint64(first), tables,
+            state, noise, self.rows, self.coordinates, sums, means, self.constants,
+            self.numbers, self.key, np.uint32(replicate), self.shape, np.uint64(self.plan.sizes.I),
+            np.uint64(self.span), self.reading, np.uint64(first), tables,
             done.book[replicate], self.times, done.series[replicate], done.running[replicate],
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ from stemtheory.runtime import resolve
 from stemtheory.simulator.choices import ProblemChoice
 from stemtheory.simulator.fused import say_missing, say_slower, unsuited
 from stemtheory.simulator.fused.recipe import KernelPart, Recipe, make_recipe
-from stemtheory.simulator.fused.tables import kind
+from stemtheory.simulator.fused.systems import system_of
 from stemtheory.simulator.plan import Plan
 from stemtheory.simulator.run import Run
 
@@ -53,9 +53,10 @@ def kernel_of(run: Run) -> str | None:
     backend = resolve("auto").name if n.backend == "auto" else n.backend
     if (n.engine, backend) != ("auto", "numpy") or n.noise_source == "host":
         return None
-    if unsuited(run.problem.load(), run.method, run.sizes.T, per_sample=n.per_sample):
+    T, I = run.sizes.T, run.sizes.I
+    if unsuited(run.problem.load(), run.method, T, I, per_sample=n.per_sample):
         return None
-    return f"{_functions(run.problem)} {kind(run.method)} {n.dtype}"
+    return f"{_functions(run.problem)} {system_of(run.method).name} {n.dtype}"
 
 
 @lru_cache(maxsize=1024)

@@ -27,9 +27,11 @@ import numpy as np
 from stemtheory.runtime import MULTIPLIERS, WEYL, UsageError, write_whole
 from stemtheory.simulator.fused.fingerprint import text_print
 from stemtheory.simulator.fused.recipe import KernelPart, Recipe
+from stemtheory.simulator.fused.systems import texts_of
 from stemtheory.simulator.limits import DIVERGED
 
 CUT = "# ---- everything below this line is copied\n"
+TEXTS = ("names", "drawing", "kernel", "sums", "moves")
 CAPACITIES = {"float32": 1024, "float64": 512}  # elements of a chunk: its rows fit the cache
 HEADER = '''"""The fused kernel of {problem}, {dtype}, {algorithm}: written by stemtheory."""
 from __future__ import annotations
@@ -43,7 +45,7 @@ from stemtheory.simulator.fused.normals import BOX_MULLER, philox
 from stemtheory.simulator.fused.parts import KERNEL, OPTIONS, PART
 from stemtheory.simulator.limits import DIVERGED
 
-STEM, SCAFFOLD = {stem}, {scaffold}
+SYSTEM = "{algorithm}"
 Scalar, TERMS, ARGUMENTS, CAPACITY = np.{dtype}, {terms}, {arguments}, {capacity}
 ROW = np.uint64(CAPACITY + 64)
 FIELD = np.uint64(3) * ROW
@@ -130,16 +132,16 @@ def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
         problem=_plain(recipe.problem),
         dtype=dtype,
         algorithm=algorithm,
-        stem=algorithm == "stem",
-        scaffold=algorithm == "scaffold",
         terms=recipe.terms,
         arguments=len(recipe.rows),
         capacity=CAPACITIES[dtype],
         cache=cache,
     )
     parts = "\n".join(_fetch(part, dtype) for part in recipe.parts)
-    files = ["kernel.py", "sums.py", *(["variates.py"] if algorithm == "scaffold" else [])]
-    texts = [Path(__file__).with_name(name).read_text(encoding="utf-8") for name in files]
+    names = (*TEXTS, *(f"systems/{name}" for name in texts_of(algorithm)))
+    texts = (
+        Path(__file__).parent.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in names
+    )
     return "\n".join(
         [header + parts, *formula(recipe), *(text.partition(CUT)[2] for text in texts)]
     )

@@ -1,22 +1,31 @@
 """The sums of a kernel: over workers, chunk by chunk, and over coordinates, for ||grad f||^2.
 
-This text is copied, below the line, behind that of ``kernel``, whose names it uses.
+This text is copied, below the line, behind that of ``kernel``.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from stemtheory.simulator.fused.kernel import compile_hot, compile_once
-
-Size, Scalar = np.uint64, np.float32
-C = STRIDE = ROWS = Size(0)
-NOTHING, ZERO, ONE, TWO, FOUR = Scalar(0), Size(0), Size(1), Size(2), Size(4)
-THREE, EIGHT, GROUP, GROUP_LESS = Size(3), Size(8), Size(16), Size(15)
-slope_at: Any = None
-least: Any = None
+from stemtheory.simulator.fused.names import (
+    EIGHT,
+    FOUR,
+    GROUP,
+    GROUP_LESS,
+    NOTHING,
+    ONE,
+    ROWS,
+    STRIDE,
+    THREE,
+    TWO,
+    ZERO,
+    C,
+    Size,
+    compile_hot,
+    compile_once,
+    least,
+    slope_at,
+)
 
 
 # ---- everything below this line is copied

@@ -81,24 +81,30 @@ def test_the_same_bits(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("option", ["I", "II"])
-def test_the_control_variates_are_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+@pytest.mark.parametrize(
+    ("system", "options"),
+    [
+        ("scaffold", {"option": "I"}),
+        ("scaffold", {"option": "II"}),
+        ("vrl-sgd", {}),
+        ("mime", {}),
+        ("fedpd", {"oracle": "II", "refresh": 2}),
+        ("fedglomo", {}),
+    ],
+)
+def test_what_a_system_keeps_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, options: dict[str, Any]
 ) -> None:
-    """SCAFFOLD, killed inside of a round, whose step sizes so far count at its end."""
+    """Killed inside of a round, whose step sizes so far count at its end."""
     monkeypatch.setattr(engine, "MOST_STEPS", 13)
-    own: dict[str, Any] = {"algorithm": "scaffold", "algorithm_options": {"option": option}}
+    own: dict[str, Any] = {"algorithm": system, "algorithm_options": options}
     whole, path = run(None, **own), tmp_path / "run.npz"
     with monkeypatch.context() as patch:
         kill_after(patch, 7)
         with pytest.raises(KilledError):
             run(path, **own)
     with pytest.raises(UsageError, match="belongs to another run"):
-        run(
-            path,
-            algorithm="scaffold",
-            algorithm_options={**own["algorithm_options"], "server_step": 0.5},
-        )
+        run(path, **own, b=3)
     again = run(path, **own)
     for name in FIELDS:
         np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))

@@ -118,7 +118,11 @@ def test_auto_is_a_matter_of_size_and_is_recorded(monkeypatch: pytest.MonkeyPatc
         (("cosine", {}), {"per_sample": True}, "not sample by sample"),
         (("cosine", {}), {"noise_source": "host"}, "inside the kernel"),
         (("cosine", {}), {"T": 2**32}, "up to T = 4294967295"),
-        (("cosine", {}), {"algorithm": "fedprox"}, "STEM, FedAvg and SCAFFOLD, not FedProx"),
+        (
+            ("cosine", {}),
+            {"algorithm": "fedavg", "algorithm_options": {"participation": 0.5}},
+            "it has Stem, .* and FedGlomo, not SampledFedAvg",
+        ),
         (
             ("cosine", {}),
             {"algorithm": "scaffold", "algorithm_options": {"participation": 0.5}},

@@ -12,9 +12,10 @@ from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator import Run, fused, simulate, together
 from stemtheory.simulator.fused import sharing
 from stemtheory.simulator.fused.recipe import make_recipe
-from stemtheory.simulator.fused.tables import kind
+from stemtheory.simulator.fused.systems import system_of
 
 ALGORITHMS = ("stem", "fedavg", "minibatch-sgd", "scaffold")
+SYSTEMS = ("spider", "mime", "mimelite", "mimemvr", "fedpd", "fedglomo", "vrl-sgd", "slowmo")
 DIALS: tuple[dict[str, Any], ...] = (
     {},
     {"zeta": 0.0},
@@ -31,7 +32,8 @@ def made(problem: Any = "cosine", algorithm: str = "stem", **more: Any) -> Run:
 
 
 def runs() -> list[Run]:
-    found = []
+    found = [made(algorithm=name) for name in SYSTEMS]
+    found.append(made(algorithm="fedpd", algorithm_options={"oracle": "II"}))
     for name, dials, algorithm, dtype in product(
         names("problems"), DIALS, ALGORITHMS, ("float64", "float32")
     ):
@@ -46,7 +48,7 @@ def module_of(run: Run) -> Any:
     """What ``load_kernel`` tells modules apart by, and how it fills in the arguments."""
     recipe = make_recipe(run.problem.load())  # type: ignore[arg-type]
     parts = (recipe.problem, recipe.parts, recipe.prints, recipe.terms, len(recipe.rows))
-    return (*parts, kind(run.method), run.numerics.dtype)
+    return (*parts, system_of(run.method).name, run.numerics.dtype)
 
 
 def test_a_name_is_a_module() -> None:
@@ -70,7 +72,7 @@ def test_sizes_seeds_and_strengths_share_a_kernel() -> None:
     [
         {"problem": "logistic"},
         {"dials": {"rotate": True}},
-        {"algorithm": "fedprox"},
+        {"algorithm": "fedpd", "algorithm_options": {"skip": 0.5}},
         {"per_sample": True},
         {"noise_source": "host"},
         {"engine": "array"},

@@ -1,6 +1,6 @@
 """The fused engine on a CUDA device: a page of design.
 
-**What it is.** The recursions of ``fused/kernel.py`` and ``fused/variates.py``, element by element
+**What it is.** The recursions of ``fused/systems``, element by element
 the same text that a processor compiles, with another way to share out the work. It has been checked
 in every way but on a card (below), so ``auto`` never takes it: ``--backend cupy --engine fused``
 does.

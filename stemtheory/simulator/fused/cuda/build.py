@@ -1,7 +1,7 @@
 """The device's kernels of a recipe, put together: which name means what, on which machine.
 
 The text is that of ``kernel``, ``rounds`` and ``noise`` beside it, and of the
-elementwise functions of ``kernel`` and ``variates``, which the processor compiles as well. Every
+elementwise functions of ``systems`` and ``moves``, which the processor compiles as well. Every
 function is copied with one dictionary for its globals, in which the sizes of a layout stand, the
 problem's formula, and what a machine calls fma or a thread's index.
 """
@@ -17,18 +17,20 @@ from typing import Any
 import numpy as np
 
 from stemtheory.algorithms import READINGS
-from stemtheory.simulator.fused import kernel, variates
+from stemtheory.simulator.fused import kernel, moves
+from stemtheory.simulator.fused import names as common
 from stemtheory.simulator.fused.cuda import kernel as device_kernel
 from stemtheory.simulator.fused.cuda import noise as device_noise
 from stemtheory.simulator.fused.cuda import rounds as device_rounds
 from stemtheory.simulator.fused.cuda.layout import NORMALS, ThreadLayout, make_layout
 from stemtheory.simulator.fused.recipe import Recipe
 from stemtheory.simulator.fused.source import formula
+from stemtheory.simulator.fused.systems import fedavg, scaffold, stem
 
 TEXTS = (device_noise, device_rounds, device_kernel)
 SHARED = (  # with the processor
-    kernel.stem_step, kernel.fedavg_step, kernel.move, kernel.refresh,
-    variates.scaffold_step, variates.negate_gradients, variates.correct,
+    stem.stem_step, fedavg.fedavg_step, stem.move, moves.refresh,
+    scaffold.scaffold_step, scaffold.negate_gradients, scaffold.correct,
 )  # fmt: skip
 KERNELS = ("advance", "keep_book")
 
@@ -73,7 +75,7 @@ def assemble(
 ) -> dict[str, Any]:
     """Return the names of a kernel; those of KERNELS are functions not yet compiled."""
     names: dict[str, Any] = {}
-    for module in (kernel, variates, *TEXTS):
+    for module in (common, kernel, moves, stem, fedavg, scaffold, *TEXTS):
         names |= vars(module)
     names |= _constants(recipe, variant, layout)
     names |= {"compile_part": machine.part, **machine.names}

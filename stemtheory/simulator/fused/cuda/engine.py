@@ -25,7 +25,8 @@ from stemtheory.simulator.fused.cuda.build import Variant
 from stemtheory.simulator.fused.cuda.layout import ThreadLayout
 from stemtheory.simulator.fused.groups import run_groups
 from stemtheory.simulator.fused.recipe import Recipe, make_recipe
-from stemtheory.simulator.fused.tables import Tables, initial_tables, kind, reading
+from stemtheory.simulator.fused.systems import system_of
+from stemtheory.simulator.fused.tables import Tables, initial_tables, reading
 
 if TYPE_CHECKING:
     from stemtheory.simulator.fused.cuda.device import Kernels
@@ -151,7 +152,7 @@ class DeviceRunner:
 
 def variant_of(plan: Plan) -> Variant:
     """Return what the kernels of a plan are compiled for."""
-    return Variant(kind(plan.algorithm), reading(plan.algorithm), plan.dtype.name)
+    return Variant(system_of(plan.algorithm).name, reading(plan.algorithm), plan.dtype.name)
 
 
 def layout_of(plan: Plan) -> ThreadLayout | None:

@@ -1,6 +1,6 @@
 """A local step and the end of a round on a device, by algorithm.
 
-The recursions themselves are the processor's, element by element: ``kernel`` and ``variates``.
+The recursions themselves are the processor's, element by element: those of ``systems``.
 Here they are told which of a thread's elements to take, and what is averaged between them.
 
 The names above the line are given a meaning by ``build``.

@@ -1,8 +1,7 @@
-"""What SCAFFOLD adds to the kernel: a step, and the server's move, where every worker takes part.
+"""SCAFFOLD's steps in a kernel, where every worker takes part. Q: 1 for option I, eta_g.
 
-This text is copied, below the line, behind that of ``kernel``, whose names it uses. An element has
-three rows: y, c - c_k and the server's x. With all workers present c is the mean of all c_k, so
-that c' - c_k' is, less its mean over the workers,
+Rows: y, c - c_k and the server's x. With all workers present c is the mean of all c_k, so that
+c' - c_k' is, less its mean over the workers,
 
     option II   c - c_k + (y_k - x) / (sum of the round's eta)
     option I    -grad f_k(x)
@@ -17,19 +16,28 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from stemtheory.simulator.fused.kernel import compile_hot, compile_once
-
-Size, Scalar = np.uint64, np.float32
-C = STRIDE = ROWS = ROW_ARGUMENTS = Size(0)
-NOTHING, ZERO, ONE, TWO = Scalar(0), Size(0), Size(1), Size(2)
-later: Any = None
-evaluate = combine = fma = add_all = divide = least = later
-
+from stemtheory.simulator.fused.moves import mean_of
+from stemtheory.simulator.fused.names import (
+    NOTHING,
+    ONE,
+    ROW_ARGUMENTS,
+    STRIDE,
+    THREE,
+    TWO,
+    ZERO,
+    C,
+    combine,
+    compile_hot,
+    compile_once,
+    evaluate,
+    fma,
+    least,
+)
 
 # ---- everything below this line is copied
+ROWS = THREE
 SHIFT, SERVER = STRIDE, TWO * STRIDE
+STARTS = (ZERO, SERVER)
 
 
 @compile_hot
@@ -41,27 +49,37 @@ def scaffold_step(S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, n: Any, eta: A
         S[e] = fma(-eta, combine(here, Z, i) + S[e + SHIFT], S[e])
 
 
-@compile_once
-def renew_variates(
-    S: Any, W: Any, B: Any, P: Any, K: Any, dim: Any, full: Any, travel: Any, server_step: Any
-) -> None:
-    """Renew c - c_k by option I if ``full``, else II, and move to x + eta_g (ybar - x).
+@compile_hot
+def system_step(
+    S: Any, s: Any, Z: Any, W: Any, w: Any, P: Any, Q: Any, n: Any, eta: Any, keep: Any, fresh: Any
+) -> None:  # fmt: skip
+    """y' = y - eta (g(y) - c_k + c)."""
+    scaffold_step(S, s, Z, W, w, P, n, eta)
 
-    B[0], .., B[dim] hold ybar; ``travel`` is the sum of the round's step sizes.
+
+@compile_hot
+def close_round(S: Any, W: Any, B: Any, P: Any, Q: Any, K: Any, dim: Any, told: Any) -> None:
+    """Renew c - c_k by option I or II, and move to x + eta_g (ybar - x).
+
+    ``told`` is the sum of the round's step sizes.
     """
+    mean_of(S, ZERO, B, ZERO, K, dim)
+    renew_variates(S, W, P, K, dim, Q[0] > NOTHING, told)
+    mean_of(S, SHIFT, B, dim, K, dim)
+    for c in range((K * dim + C - ONE) // C):
+        n, s = least(C, K * dim - c * C), c * ROWS * STRIDE
+        centre_and_follow(S, s, B, c * C % dim, n, dim, Q[1])
+
+
+@compile_once
+def renew_variates(S: Any, W: Any, P: Any, K: Any, dim: Any, full: Any, travel: Any) -> None:
+    """Renew c - c_k by option I if ``full``, else II, up to its mean."""
     for c in range((K * dim + C - ONE) // C):
         n, s = least(C, K * dim - c * C), c * ROWS * STRIDE
         if full:
             negate_gradients(S, s, W, c * ROW_ARGUMENTS * STRIDE, P, n)
         else:
             correct(S, s, n, travel)
-    for j in range(dim):
-        B[dim + j] = NOTHING
-    add_all(S, SHIFT, B, dim, K, dim)
-    divide(B, dim, dim, Scalar(K))
-    for c in range((K * dim + C - ONE) // C):
-        n, s = least(C, K * dim - c * C), c * ROWS * STRIDE
-        centre_and_follow(S, s, B, c * C % dim, n, dim, server_step)
 
 
 @compile_hot
