@@ -58,7 +58,7 @@ def test_two_environments_share_a_kernel(tmp_path: Path) -> None:
     first = _run(cache)
     assert SAID in first.stderr
     said = {
-        "kernel": ("x' = x - eta g(x).", "Other words."),
+        "kernel": ("Book ||grad f(xbar_t)||^2;", "Other words;"),
         "quadratic": (double, f"\n #{double}"),
     }
     second = _run(cache, _copied(tmp_path / "elsewhere", **said))

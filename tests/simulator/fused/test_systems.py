@@ -98,8 +98,8 @@ def test_another_option_is_told_apart(
 @pytest.mark.parametrize("name", ["slowmo", "vrl-sgd", "mimemvr", "fedpd", "fedglomo"])
 def test_varying_steps(name: str) -> None:
     """What a round's end is told is of this round: its last step, their sum, its first a."""
-    options = {"T": 64, "b": 1, "I": 4, "replicates": 3, "noise_source": "philox"}
-    made = Run.of(load_problem("cosine"), name, **options)
+    options: dict[str, Any] = {"T": 64, "b": 1, "I": 4, "replicates": 3}
+    made = Run.of(load_problem("cosine"), name, noise_source="philox", **options)
     plan = Plan.of(made, resolve("numpy"), np.arange(1, 65))
     plan = dataclasses.replace(plan, schedule=Practical(sigma=1.0))
     array, fused = run_plan(plan, 3), run_fused(plan, 3)
