@@ -70,6 +70,16 @@ def plain_table(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+def systems_table(record: dict[str, Any]) -> str:
+    """Return CPU ns of every system on both engines, and array over fused."""
+    rows = [
+        (f"`{r['system']}`", *(f"{r['ns'][name]['cpu_ns']:.1f}" for name in ("fused", "array")),
+         f"{r['array/fused']:.1f}")
+        for r in record["rows"]
+    ]  # fmt: skip
+    return markdown(("system", "fused, ns", "array, ns", "array / fused"), rows)
+
+
 def starts_table(record: dict[str, Any]) -> str:
     """Return the CPU seconds of every start, before and now, and now over ``import numpy``."""
     unit, before, after = (record[key] for key in ("import_numpy_seconds", "before", "after"))
@@ -123,6 +133,7 @@ def main() -> None:
     print(fused_table(load("fused")))
     print(plain_table(load("plain")))
     print(peers_table(load("peers")))
+    print(systems_table(load("systems")))
     for name, table in WAITS.items():
         print(table(load(name)))
 

@@ -59,6 +59,7 @@ def test_the_tables_of_speed(script: Any) -> None:
     assert tables.fused_table(record("fused")) in page("performance.md")
     assert tables.plain_table(record("plain")) in page("performance.md")
     assert tables.peers_table(record("peers")) in page("performance.md")
+    assert tables.systems_table(record("systems")) in page("performance.md")
     for name, table in tables.WAITS.items():
         assert table(record(name)) in page("performance.md")
 
