@@ -6,6 +6,7 @@ that is imported from another one; and it changes with every comment. Code does 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -22,8 +23,15 @@ def fingerprint(function: Callable[..., Any]) -> str:
     """Return a hash of a function's code, defaults and closure, and of the globals it names.
 
     It is the same in every process of one version of Python, wherever the function stands;
-    comments, docstrings and the names of local variables are no part of it.
+    comments, docstrings and the names of local variables are no part of it. What this package's own
+    functions compute is asked once in a process: that of a user may change what it names.
     """
+    ours = str(getattr(function, "__module__", "")).startswith("stemtheory.")
+    return _known(function) if ours else _hashed(_text(function, set()))
+
+
+@functools.cache
+def _known(function: Callable[..., Any]) -> str:
     return _hashed(_text(function, set()))
 
 
