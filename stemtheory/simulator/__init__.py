@@ -30,13 +30,8 @@ if TYPE_CHECKING:
         last_crossing,
         resampled_means,
     )
-    from stemtheory.simulator.limits import (
-        ARRAY_BYTES,
-        DIVERGED,
-        large,
-        refuse_the_endless,
-        refuse_the_huge,
-    )
+    from stemtheory.simulator.limits import ARRAY_BYTES, DIVERGED, refuse_the_endless
+    from stemtheory.simulator.memory import large, refuse_the_huge
     from stemtheory.simulator.run import (
         DTYPES,
         ENGINES,

@@ -31,7 +31,8 @@ from stemtheory.runtime import (
 from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
 from stemtheory.simulator.fused import choose, run_fused, say_slower
-from stemtheory.simulator.limits import large_record, refuse_the_endless, refuse_the_huge
+from stemtheory.simulator.limits import refuse_the_endless
+from stemtheory.simulator.memory import large_record, refuse_the_huge
 from stemtheory.simulator.plan import Plan, Rows, longest
 from stemtheory.simulator.run import Run
 from stemtheory.simulator.trace import Circumstances, Trace

@@ -20,6 +20,7 @@ import numpy as np
 
 Scalar = np.float32  # or float64
 SYSTEM = "stem"  # whose kernel it is
+HEIGHT = 4  # rows of its state, the first is x
 TERMS = 1  # M, fields of the noise
 ARGUMENTS = 0  # rows of arguments that vary from element to element
 CAPACITY = 1024  # C
@@ -45,14 +46,13 @@ compile_hot = compile_once = compile_kernel
 Size, Word = np.uint64, np.uint32
 C, STRIDE = Size(CAPACITY), Size(CAPACITY + 64)
 D, GRADIENT = STRIDE, Size(2) * STRIDE
-ROW_ARGUMENTS = Size(ARGUMENTS)
+ROWS, ROW_ARGUMENTS = Size(HEIGHT), Size(ARGUMENTS)
 M = Size(TERMS)
 ZERO, ONE, TWO, THREE, FOUR = Size(0), Size(1), Size(2), Size(3), Size(4)
 EIGHT, GROUP, GROUP_LESS, BLOCK = Size(8), Size(16), Size(15), Size(64)
 ROOM = Size(16 if TERMS % 4 == 0 else 32 if TERMS % 2 == 0 else 64)  # elements of whole blocks
 NOTHING = Scalar(0)
 # What a system's text may say otherwise:
-ROWS = ONE  # of its state, the first is x
 STARTS = (ZERO,)  # the rows that begin at the common start
 AGREE = True  # workers have one x at the start of every round
 OPENS = False  # a round begins with ``open_round``

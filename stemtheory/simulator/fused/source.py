@@ -27,7 +27,7 @@ import numpy as np
 from stemtheory.runtime import MULTIPLIERS, WEYL, UsageError, write_whole
 from stemtheory.simulator.fused.fingerprint import text_print
 from stemtheory.simulator.fused.recipe import KernelPart, Recipe
-from stemtheory.simulator.fused.systems import texts_of
+from stemtheory.simulator.fused.systems import rows_of, texts_of
 from stemtheory.simulator.limits import DIVERGED
 
 CUT = "# ---- everything below this line is copied\n"
@@ -45,7 +45,7 @@ from stemtheory.simulator.fused.normals import BOX_MULLER, philox
 from stemtheory.simulator.fused.parts import KERNEL, OPTIONS, PART
 from stemtheory.simulator.limits import DIVERGED
 
-SYSTEM = "{algorithm}"
+SYSTEM, HEIGHT = "{algorithm}", {height}
 Scalar, TERMS, ARGUMENTS, CAPACITY = np.{dtype}, {terms}, {arguments}, {capacity}
 ROW = np.uint64(CAPACITY + 64)
 FIELD = np.uint64(3) * ROW
@@ -132,6 +132,7 @@ def kernel_text(recipe: Recipe, algorithm: str, dtype: str, cache: bool) -> str:
         problem=_plain(recipe.problem),
         dtype=dtype,
         algorithm=algorithm,
+        height=rows_of(algorithm, recipe.terms),
         terms=recipe.terms,
         arguments=len(recipe.rows),
         capacity=CAPACITIES[dtype],

@@ -25,7 +25,7 @@ from stemtheory.simulator.fused.cuda import rounds as device_rounds
 from stemtheory.simulator.fused.cuda.layout import NORMALS, ThreadLayout, make_layout
 from stemtheory.simulator.fused.recipe import Recipe
 from stemtheory.simulator.fused.source import formula
-from stemtheory.simulator.fused.systems import fedavg, scaffold, stem
+from stemtheory.simulator.fused.systems import fedavg, rows_of, scaffold, stem
 
 TEXTS = (device_noise, device_rounds, device_kernel)
 SHARED = (  # with the processor
@@ -50,7 +50,7 @@ class Variant:
 
     def rows(self, recipe: Recipe) -> int:
         """Return how many rows a state has."""
-        return {"stem": 3 + recipe.terms, "scaffold": 3, "fedavg": 1}[self.algorithm]
+        return rows_of(self.algorithm, recipe.terms)
 
     def layout(self, recipe: Recipe, K: int, dim: int) -> ThreadLayout | None:
         """Return how threads share K workers out, or None where there are too many."""

@@ -59,11 +59,33 @@ SYSTEMS: dict[type, Callable[[Any], KernelSystem]] = {
     FedPd: lambda a: KernelSystem(f"fedpd_{a.oracle}", (a.prox, float(a.refresh))),
     FedGlomo: lambda a: KernelSystem("fedglomo", (a.beta,), told="kept"),
 }
-TEXTS = {  # of the kernels whose name is not that of their only text
-    "slowmo": ("fedavg", "slowmo"),
-    "mimelite": ("mime",),
-    "fedpd_I": ("fedpd",),
-    "fedpd_II": ("fedpd",),
+
+
+class KernelTexts(NamedTuple):
+    """What a kernel is made of: ``rows`` of its state, as many as ``fields`` for each of the noise.
+
+    ``texts`` are the names of modules here; none stands for the one that is called like the kernel.
+    """
+
+    rows: int
+    fields: int = 0
+    texts: tuple[str, ...] = ()
+
+
+KERNELS = {
+    "stem": KernelTexts(3, 1),
+    "fedavg": KernelTexts(1),
+    "scaffold": KernelTexts(3),
+    "momentum": KernelTexts(2),
+    "slowmo": KernelTexts(3, texts=("fedavg", "slowmo")),
+    "vrl_sgd": KernelTexts(3),
+    "fedprox": KernelTexts(2),
+    "mime": KernelTexts(5, 1),
+    "mimelite": KernelTexts(5, 1, texts=("mime",)),
+    "mimemvr": KernelTexts(4, 1),
+    "fedpd_I": KernelTexts(3, texts=("fedpd",)),
+    "fedpd_II": KernelTexts(5, 1, texts=("fedpd",)),
+    "fedglomo": KernelTexts(9, 2),
 }
 
 
@@ -74,7 +96,12 @@ def system_of(algorithm: Algorithm) -> KernelSystem:
 
 def texts_of(name: str) -> tuple[str, ...]:
     """Return the texts of a kernel, by the names of their modules here."""
-    return TEXTS.get(name, (name,))
+    return KERNELS[name].texts or (name,)
+
+
+def rows_of(name: str, terms: int) -> int:
+    """Return how many rows a kernel's state has, where the noise has so many fields."""
+    return KERNELS[name].rows + KERNELS[name].fields * terms
 
 
 def unsuited_system(algorithm: Any, I: int) -> str | None:

@@ -27,7 +27,6 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = Size(9 + 2 * TERMS)
 STALE = Size(3 + TERMS) * STRIDE
 SERVER, PAST, U = (Size(i + 2 * TERMS) * STRIDE for i in (6, 7, 8))
 STARTS = (ZERO, SERVER, PAST)

@@ -1,7 +1,6 @@
 """FedPD's steps in a kernel, where every round communicates. Q: h, and ``refresh`` of oracle II.
 
-Rows: x, v, the oracle at x, the centre x0 and the multiplier lambda; oracle I leaves v and the
-oracle's alone.
+Rows: x, with oracle II v and the oracle at x, the centre x0 and the multiplier lambda.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = Size(5 + TERMS)
-CENTRE, DUAL = Size(3 + TERMS) * STRIDE, Size(4 + TERMS) * STRIDE
+OPENS = REDUCED = SYSTEM == "fedpd_II"
+CENTRE = Size(3 + TERMS if REDUCED else 1) * STRIDE
+DUAL = CENTRE + STRIDE
 STARTS = (ZERO, CENTRE)
 AGREE = False
-OPENS = REDUCED = SYSTEM == "fedpd_II"
 
 
 @compile_hot

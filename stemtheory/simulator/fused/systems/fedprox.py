@@ -7,7 +7,6 @@ from typing import Any
 from stemtheory.simulator.fused.moves import average, spread_all
 from stemtheory.simulator.fused.names import (
     STRIDE,
-    TWO,
     ZERO,
     combine,
     compile_hot,
@@ -16,7 +15,6 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = TWO
 SERVER = STRIDE
 STARTS = (ZERO, SERVER)
 

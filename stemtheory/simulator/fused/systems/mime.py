@@ -25,7 +25,6 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = Size(5 + TERMS)
 MEAN_GRADIENT, SERVER = Size(3 + TERMS) * STRIDE, Size(4 + TERMS) * STRIDE
 STARTS = (ZERO, SERVER)
 OPENS = True

@@ -24,7 +24,6 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = Size(4 + TERMS)
 SERVER = Size(3 + TERMS) * STRIDE
 STARTS = (ZERO, SERVER)
 OPENS = True

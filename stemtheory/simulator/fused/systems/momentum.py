@@ -9,7 +9,6 @@ from typing import Any
 
 from stemtheory.simulator.fused.moves import average
 from stemtheory.simulator.fused.names import (
-    TWO,
     ZERO,
     D,
     combine,
@@ -19,7 +18,6 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = TWO
 
 
 @compile_hot

@@ -21,8 +21,8 @@ from stemtheory.simulator.fused.names import (
     NOTHING,
     ONE,
     ROW_ARGUMENTS,
+    ROWS,
     STRIDE,
-    THREE,
     TWO,
     ZERO,
     C,
@@ -35,7 +35,6 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = THREE
 SHIFT, SERVER = STRIDE, TWO * STRIDE
 STARTS = (ZERO, SERVER)
 

@@ -10,7 +10,6 @@ from typing import Any
 from stemtheory.simulator.fused.moves import average, renew_all
 from stemtheory.simulator.fused.names import (
     STRIDE,
-    THREE,
     TWO,
     ZERO,
     D,
@@ -19,7 +18,6 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = THREE
 SERVER = TWO * STRIDE
 STARTS = (ZERO, SERVER)
 

@@ -17,11 +17,9 @@ from stemtheory.simulator.fused.names import (
     NO,
     ONE,
     OVERWRITE,
-    TERMS,
     YES,
     ZERO,
     D,
-    Size,
     before,
     combine,
     compile_hot,
@@ -31,7 +29,6 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = Size(3 + TERMS)
 
 
 @compile_hot

@@ -7,7 +7,6 @@ from typing import Any
 from stemtheory.simulator.fused.moves import average, renew_all
 from stemtheory.simulator.fused.names import (
     STRIDE,
-    THREE,
     TWO,
     ZERO,
     D,
@@ -18,7 +17,6 @@ from stemtheory.simulator.fused.names import (
 )
 
 # ---- everything below this line is copied
-ROWS = THREE
 MEAN = TWO * STRIDE
 WARM = True
 
