@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from stemtheory.simulator.run import Run
 
 # Numbers that a run holds at its peak for a coordinate of a worker, beside those of the states:
-# with arrays the noise of a step, and compiled the arguments. A state holds one for each vector sent
-# and gradient of a sample with arrays, where it was fitted to the peaks of FedAvg, SCAFFOLD, SlowMo,
+# with arrays the noise of a step, and compiled the arguments. With arrays a state holds one for
+# each vector sent and gradient of a sample, fitted to the peaks of FedAvg, SCAFFOLD, SlowMo,
 # FedGLOMO and STEM at 1e5 numbers a replicate: within a factor of 1.8 of all of them, where the
 # noise is additive above it and else at it. Compiled it holds the rows of its kernel.
 BESIDE = {"array": 8, "fused": 5}
