@@ -33,7 +33,7 @@ def moved(rows: Any, z: Any) -> Any:
 @pytest.mark.parametrize("sync", READINGS)
 def test_stem(sync: str, synchronises: bool) -> None:
     view, z = seen("stem")
-    (x, x_mean), (previous, _), (d, d_mean) = ((p[0], SHARES @ p) for p in POINTS.values())
+    (x, x_mean), (previous, _), (d, d_mean) = ((p[0], float(SHARES @ p)) for p in POINTS.values())
     if synchronises and sync.startswith("average"):
         previous = x_mean if sync == "average-both" else previous
         there = x_mean - ETA * d_mean  # averaged first: x and d of the mean are what is stepped by
