@@ -1,6 +1,6 @@
-"""The array engine beside plain NumPy: the same recursion, as many normals of the same generator.
+"""The array engine beside plain NumPy: the same recursion, and as many normals.
 
-Both keep ||grad f(xbar_t)||^2 of every step. Before anything is timed the plain run is handed the
+Plain NumPy's are NumPy's own, of the same generator. Both keep ||grad f(xbar_t)||^2 of every step. Before anything is timed the plain run is handed the
 engine's own noise and compared with it number by number.
 
     python benchmarks/plain.py [--repeats 5] [--out benchmarks/results/plain.json]

@@ -1,16 +1,18 @@
-"""What a large store takes to read: CPU seconds and peak memory of its results, table and fits.
+"""What a large store takes to read: CPU seconds and peak memory of results, table, fits and text.
 
     python benchmarks/stores.py [--cells 100000] [--before TREE] [--out FILE.json]
 
 The cells are made up (M falls like T^-1 times a lognormal factor per replicate), so that 1e5 of
 them take seconds; every process reads them anew. Cells that differ in sigma or zeta only share
 their noise. With ``--before`` the same is measured of another tree of the package, in turn, and
-ratios are before over after.
+ratios are before over after. ``json`` and ``csv`` are the command ``results``, written to nowhere.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -84,6 +86,8 @@ READ: dict[str, Callable[[Any], int]] = {
     "document": lambda sweep: len(sweep.document()["fits"]),
 }
 
+PRINTED = ("json", "csv")
+
 
 def read(what: str, cells: int, path: Path) -> dict[str, float]:
     """Return CPU seconds beyond those of finding the points, and the peak of memory in MB."""
@@ -94,6 +98,21 @@ def read(what: str, cells: int, path: Path) -> dict[str, float]:
     object.__setattr__(sweep, "forecast", None)  # so that the document holds fits
     start = time.process_time()
     READ[what](sweep)
+    return spent(start)
+
+
+def printed(form: str, path: Path) -> dict[str, float]:
+    """Return CPU seconds and the peak of memory in MB of printing a store's rows."""
+    from stemtheory.cli.app import main as command
+
+    start = time.process_time()
+    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+        assert command(["results", str(path), f"--{form}"]) == 0
+    return spent(start)
+
+
+def spent(start: float) -> dict[str, float]:
+    """Return the CPU seconds since then, and the peak of memory of this process in MB."""
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     return {"seconds": round(seconds, 2), "peak_MB": round(peak)}
@@ -113,7 +132,7 @@ def measured(tree: str, cells: int) -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder, "stores.sqlite"))
         child("make", str(cells), store)
-        return {what: json.loads(child(what, str(cells), store)) for what in READ}
+        return {what: json.loads(child(what, str(cells), store)) for what in (*READ, *PRINTED)}
 
 
 def main() -> None:
@@ -133,6 +152,8 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["make"]:
         make(int(sys.argv[2]), Path(sys.argv[3]))
+    elif sys.argv[1:2] and sys.argv[1] in PRINTED:
+        print(json.dumps(printed(sys.argv[1], Path(sys.argv[3]))))
     elif sys.argv[1:2] and sys.argv[1] in READ:
         print(json.dumps(read(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))))
     else:

@@ -16,6 +16,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from stemtheory.cli.blame import theirs
@@ -30,6 +31,7 @@ from stemtheory.runtime import UsageError, is_out_of_handles, rounded, say_waiti
 
 WIDTH = 100  # where no terminal says otherwise, so that what is piped does not depend on it
 LARGEST_WIDTH = 10_000  # of a terminal: to ask how wide a table must be, not how wide it may be
+PIECES = 500  # of a text that are written at once, such as rows
 REMINDER = 1.0  # seconds after which a signal that was lost is raised again
 
 
@@ -179,16 +181,28 @@ def emit(document: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -
 def csv(rows: Iterable[Mapping[str, Any]]) -> None:
     """Print rows as CSV: every column that any of them has, lists and tables as JSON text.
 
-    The rows are gone through twice.
+    The rows are gone through twice, and are never held all at once.
     """
     import csv as library
 
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = library.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
-    write(buffer.getvalue())
+
+    def lines() -> Iterator[str]:
+        for row in chain([dict(zip(columns, columns, strict=True))], rows):
+            writer.writerow([_cell(row.get(name)) for name in columns])
+            yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
+
+    write_all(lines())
+
+
+def write_all(pieces: Iterator[str]) -> None:
+    """Write very many pieces of text, some hundred at a time."""
+    while block := "".join(islice(pieces, PIECES)):
+        write(block)
 
 
 def _cell(value: object) -> object:

@@ -13,7 +13,7 @@ from stemtheory.cli import options as o
 from stemtheory.cli.completion import entries
 from stemtheory.cli.examples import example
 from stemtheory.cli.waiting import clock, waiting
-from stemtheory.runtime import UsageError, rounded, whole
+from stemtheory.runtime import UsageError, each_json, rounded, whole
 
 if TYPE_CHECKING:
     from stemtheory.experiment import Progress
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 SHOWN = ("status", "mean_grad_sq", "stderr", "rounds")
 VARYING = ("problem", "algorithm", "sync", "K", "dim", "T", "b", "I", "L", "sigma", "zeta", "seed")
 FIT_COLUMNS = ("name", "exponent", "ci95", "theory", "verdict")
+REASONS = {  # why a column may be null
+    "precision": "the number of replicates was fixed",
+    "stderr": "one replicate has no spread, or the cell has no mean",
+    "mean_grad_sq": "a replicate diverged, or the cell failed",
+    "grad_sq": "a replicate that diverged has no average",
+}
 MOST_ROWS = 40  # a longer table is for a file
 
 Jobs = Annotated[str, o.option(None, "--jobs INT", "cells at a time, each in a process", True)]
@@ -123,9 +129,7 @@ def results(
             elif not json and export is None:
                 show_rows(rows)
             if json:
-                all_rows = list(rows)
-                document = {"rows": all_rows, "reasons": _reasons(all_rows)}
-                console.emit(document, True, lambda: None)
+                write_rows(rows)
     except StoreError as error:
         return console.complain(str(error), 1)
     return 0
@@ -206,13 +210,21 @@ def counted(told: Callable[[str], None]) -> Callable[[Progress], None]:
     return show
 
 
-def _reasons(rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Say once for each column why it may be null."""
-    said = {
-        "precision": "the number of replicates was fixed",
-        "stderr": "one replicate has no spread, or the cell has no mean",
-        "mean_grad_sq": "a replicate diverged, or the cell failed",
-        "grad_sq": "a replicate that diverged has no average",
-    }
-    empty = {name for row in rows for name, value in row.items() if value is None}
-    return {f"rows[].{name}": said.get(name, "the cell has none") for name in sorted(empty)}
+def write_rows(rows: Iterable[dict[str, Any]]) -> None:
+    """Write rows as JSON, one after the other, and say once for each column why it may be null.
+
+    They are gone through twice: a damaged one is found before anything is written.
+    """
+    for _ in rows:
+        pass
+    empty: set[str] = set()
+
+    def noted() -> Iterator[dict[str, Any]]:
+        for row in rows:
+            empty.update(name for name, value in row.items() if value is None)
+            yield row
+
+    def reasons() -> dict[str, str]:
+        return {f"rows[].{name}": REASONS.get(name, "the cell has none") for name in sorted(empty)}
+
+    console.write_all(each_json("rows", noted(), reasons))

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 
 from stemtheory.algorithms import ALGORITHMS, Counts, Entry, load_algorithm
 from stemtheory.moments.linear_model import Coordinate, LinearModel, coordinates
-from stemtheory.moments.maps import VARIABLES, powers_of_two
+from stemtheory.moments.maps import powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, apply, averages, constant_until
+from stemtheory.moments.rows import VARIABLES
 from stemtheory.oracles import Problem
 from stemtheory.runtime import (
     Floats,

@@ -20,99 +20,19 @@ Paper: Algorithm (Algo_DR-STORM_batch), Algorithm (Algo_FedAvg).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stemtheory.moments.layout import StateLayout, half, layout, upper
 from stemtheory.moments.linear_model import Coefficients
+from stemtheory.moments.rows import ROWS, VARIABLES, StepRows, WorkerGradient
 from stemtheory.runtime import Floats
 
-VARIABLES = {"stem": 3, "fedavg": 1}  # (x, x_prev, d) or (x)
 ROUNDING = 16 * np.finfo(float).eps  # of a product of three small matrices
 FIRST, SECOND = np.triu_indices(3)  # the factors of every monomial among (1, eta, a)
-
-
-class StepRows(NamedTuple):
-    """A step of one worker: its new variables, each rows on z by (1, eta, a), [3, ..., N].
-
-    Noise enters the last variable: ``slope`` is what its factor L_n xi_1 multiplies, ``level`` what
-    s xi_2 does.
-    """
-
-    new: tuple[Floats, ...]
-    slope: Floats
-    level: tuple[float, float, float]
-
-
-class View(NamedTuple):
-    """A worker as seen in z: rows of its variables, of 1, and of their means over all workers."""
-
-    own: tuple[Floats, ...]
-    one: Floats
-    mean: tuple[Floats, ...]
-
-
-class WorkerGradient(NamedTuple):
-    """A worker's gradient H x + o; ``unlike`` and ``pull`` are set where A2 bounds the drift.
-
-    Then ``unlike`` = H - mean H and ``pull`` = 1 take what differs at xbar out of a g(x; xi).
-    """
-
-    H: Floats
-    o: Floats
-    unlike: Floats | float = 0.0
-    pull: float = 0.0
-
-
-def stem_rows(view: View, worker: WorkerGradient, sync: str, synchronises: bool) -> StepRows:
-    """Return STEM's step before x and d are averaged.
-
-    d_{t+1} = g(x_{t+1}) + (1 - a)(d_t - g(x_prev)),  x_{t+1} = x_t - eta d_t
-
-    Paper: Algorithm (Algo_DR-STORM_batch).
-    """
-    H, o, unlike = (np.asarray(value)[..., None] for value in worker[:3])
-    x, previous, d = view.own
-    zero = 0 * x
-    x_from, d_from = x, d
-    # Where x is averaged first the step starts at the mean, in x and in d: x_{t+1} is then common.
-    if synchronises and sync in ("average-first", "average-both"):
-        x_from, d_from = view.mean[0], view.mean[2]
-        previous = view.mean[0] if sync == "average-both" else previous
-    here = _rows(H, x_from, -d_from, zero)
-    # d' = g(x') + (1 - a)(d - g(previous)): what is kept of d, and what a takes off it again. The
-    # noise of both gradients is one draw, so its slopes subtract: this is the two-sided momentum.
-    kept = d - H * previous - o * view.one
-    forgotten = kept + unlike * view.mean[0]
-    direction = _rows(H, kept + H * x_from + o * view.one, -H * d_from, -forgotten)
-    slope = _rows(H, x_from - previous, -d_from, previous - worker.pull * view.mean[0])
-    return StepRows((here, here, direction), slope, (0.0, 0.0, 1.0))
-
-
-def fedavg_rows(view: View, worker: WorkerGradient, sync: str, synchronises: bool) -> StepRows:
-    """Return FedAvg's step before x is averaged: x_{t+1} = x_t - eta g(x_t).
-
-    Paper: Algorithm (Algo_FedAvg).
-    """
-    (x,), (H, o) = view.own, (np.asarray(value)[..., None] for value in worker[:2])
-    zero = 0 * x
-    moved = _rows(H, x, -H * x - o * view.one, zero)
-    return StepRows((moved,), _rows(H, zero, x, zero), (0, 1, 0))
-
-
-def _rows(H: Floats, *rows: Floats) -> Floats:
-    """Rows on z by (1, eta, a), one for every H[..., None] where they do not depend on it."""
-    return np.stack([np.broadcast_to(row, (*H.shape[:-1], row.shape[-1])) for row in rows])
-
-
-ROWS: dict[str, Callable[[View, WorkerGradient, str, bool], StepRows]] = {
-    "stem": stem_rows,
-    "fedavg": fedavg_rows,
-}
 
 
 @dataclass(frozen=True)
@@ -146,71 +66,6 @@ class StepMap:
         return StepMap(self.still[..., rows, columns], self.noise[..., rows, columns])
 
 
-@dataclass(frozen=True)
-class StateLayout:
-    """Where what lies in the state: upper triangles of E[z z'] and of every D_g, then the sum.
-
-    Groups in ``spread`` have a D_g, of one more variable where they are in ``offset`` too.
-    """
-
-    groups: int
-    variables: int
-    spread: tuple[int, ...]
-    offset: tuple[int, ...]
-
-    @property
-    def N(self) -> int:
-        """Length of z."""
-        return 1 + self.groups * self.variables
-
-    @property
-    def covariance(self) -> dict[int, slice]:
-        """The slice of D_g in the state, for every group of more than one worker."""
-        found, start = {}, _half(self.N)
-        for g in self.spread:
-            found[g] = slice(start, start + _half(self.variables + (g in self.offset)))
-            start = found[g].stop
-        return found
-
-    @property
-    def size(self) -> int:
-        """How many numbers the state has."""
-        return int(max([_half(self.N), *(own.stop for own in self.covariance.values())])) + 1
-
-    def linear(self, first: int) -> Any:
-        """Return the indices of E[z_i z_j], i and j from ``first`` on, and of all D_g but for o."""
-        found = [np.flatnonzero(_upper(self.N)[0] >= first)]
-        for g, own in self.covariance.items():
-            known = int(g in self.offset)
-            found.append(own.start + np.flatnonzero(_upper(self.variables + known)[0] >= known))
-        return np.concatenate(found)
-
-    def view(self, g: int, shares: Floats) -> View:
-        """Return a worker of group g as its mean is seen in z."""
-        unit = np.eye(self.N)
-        own = [unit[self.place(h)] for h in range(self.groups)]
-        mean = sum(share * rows for share, rows in zip(shares, own, strict=True))
-        return View(tuple(own[g]), unit[0], tuple(mean))
-
-    def deviation_view(self, g: int) -> View:
-        """Return a worker's deviation from its group: means over workers are 0, and 1 is its o."""
-        known = int(g in self.offset)
-        unit = np.eye(self.variables + known)
-        zero = 0 * unit[0]
-        return View(tuple(unit[known:]), unit[0] if known else zero, (zero,) * self.variables)
-
-    def place(self, g: int) -> slice:
-        """Return where z_g lies in z."""
-        return slice(1 + g * self.variables, 1 + (g + 1) * self.variables)
-
-
-def layout(model: Coefficients, algorithm: str) -> StateLayout:
-    """Return the layout of the state."""
-    spread = tuple(g for g, size in enumerate(model.sizes) if size > 1)
-    offset = tuple(g for g in spread if model.spread[g].any())
-    return StateLayout(len(model.sizes), VARIABLES[algorithm], spread, offset)
-
-
 def step_map(
     model: Coefficients, algorithm: str, sync: str, synchronises: bool, *, bounded: bool = False
 ) -> StepMap:
@@ -228,7 +83,7 @@ def step_map(
     into, back = basis(form, model, from_mean=bounded)
     # e belongs to a gradient at the worker's own point, so averages are taken of d, before ``into``
     post = into @ _mean_post(form, model.shares, averaged)
-    m, half, several = form.size, _half(form.N), model.slope.shape
+    m, pairs, several = form.size, half(form.N), model.slope.shape
     still, noise = np.zeros((6, *several, m, m)), np.zeros((6, *several, m, m))
     A = np.zeros((3, *several, form.N, form.N))
     A[0, ..., 0, 0] = 1
@@ -255,8 +110,8 @@ def step_map(
             received = _half_outer((inward @ after)[..., -1]) * (1 - 1 / size)
             noise[..., own, :] += received[..., None] * variance[..., None, :]
         received = _half_outer(post[..., form.place(g).stop - 1]) / size
-        noise[..., :half, :] += received[..., None] * variance[..., None, :]
-    still[..., :half, :half] = _congruence(_without_rounding(post, A, back))
+        noise[..., :pairs, :] += received[..., None] * variance[..., None, :]
+    still[..., :pairs, :pairs] = _congruence(_without_rounding(post, A, back))
     # The increment: 1 - 1e-12 would keep four digits of the rate. The last row only adds up.
     still[0] -= np.eye(m)
     still[0, ..., -1, :] = gradient_form(form, model)
@@ -322,7 +177,7 @@ def gradient_form(form: StateLayout, model: Coefficients) -> Floats:
         gradient[..., form.place(g).start] = H * share
     gradient = (gradient[..., None, :] @ basis(form, model)[1])[..., 0, :]
     row = np.zeros((*H.shape, form.size))
-    row[..., : _half(form.N)] = _symmetric(gradient, gradient)
+    row[..., : half(form.N)] = _symmetric(gradient, gradient)
     return row
 
 
@@ -337,7 +192,7 @@ def first_state(model: Coefficients, algorithm: str, x1: Floats | float, B: Arra
     own = [x1] if algorithm == "fedavg" else [x1, x1, H * x1 + o]
     z = np.stack(np.broadcast_arrays(np.ones_like(H), *own * form.groups), axis=-1)
     state = np.zeros((*samples.shape, *H.shape, form.size))
-    state[..., : _half(form.N)] = _half_outer((into @ z[..., None])[..., 0])
+    state[..., : half(form.N)] = _half_outer((into @ z[..., None])[..., 0])
     for g in form.offset:
         inward, _ = _deviation_basis(form.variables, model.H[g], 1)
         state[..., form.covariance[g]] = model.spread[g, ..., None] ** 2 * _half_outer(
@@ -348,7 +203,7 @@ def first_state(model: Coefficients, algorithm: str, x1: Floats | float, B: Arra
         d = _half_outer(into[..., 3::3].sum(axis=-1))
         variance = (model.slope * x1) ** 2 + model.level**2
         counted = samples.reshape(samples.shape + (1,) * H.ndim) * model.K
-        state[..., : _half(form.N)] += (variance / counted)[..., None] * d
+        state[..., : half(form.N)] += (variance / counted)[..., None] * d
     return state
 
 
@@ -407,7 +262,7 @@ def _deviation_basis(V: int, H: Floats, known: int) -> tuple[Floats, Floats]:
 def _variance(form: StateLayout, rows: StepRows, model: Coefficients) -> Floats:
     """The variance of one sample's noise as a row of the state, [6, ..., m], without D_g's part."""
     found = np.zeros((6, *model.slope.shape, form.size))
-    found[..., : _half(form.N)] = model.slope[..., None] ** 2 * _form(rows.slope)
+    found[..., : half(form.N)] = model.slope[..., None] ** 2 * _form(rows.slope)
     for i, (p, q) in enumerate(zip(FIRST, SECOND, strict=True)):
         found[i, ..., 0] += (1 + (p != q)) * rows.level[p] * rows.level[q] * model.level**2
     return found
@@ -422,7 +277,7 @@ def _form(rows: Floats) -> Floats:
 
 def _congruence(A: Floats) -> Floats:
     """M -> A_i M A_j' on upper triangles, both ways: [3, ..., n, n] to [6, ..., half, half]."""
-    rows, columns = _upper(A.shape[-1])
+    rows, columns = upper(A.shape[-1])
     above, below = A[..., rows, :], A[..., columns, :]
     found = []
     for i, j in zip(FIRST, SECOND, strict=True):
@@ -433,21 +288,11 @@ def _congruence(A: Floats) -> Floats:
 
 def _symmetric(left: Floats, right: Floats) -> Floats:
     """The form l' M r on the upper triangle of a symmetric M: off the diagonal both places."""
-    p, q = _upper(left.shape[-1])
+    p, q = upper(left.shape[-1])
     here, there = left[..., p] * right[..., q], left[..., q] * right[..., p]
     return np.asarray(here + np.where(p == q, 0.0, there))
 
 
-@cache
-def _upper(n: int) -> tuple[Any, Any]:
-    """Rows and columns of an upper triangle."""
-    return np.triu_indices(n)
-
-
 def _half_outer(z: Floats) -> Floats:
-    rows, columns = _upper(z.shape[-1])
+    rows, columns = upper(z.shape[-1])
     return np.asarray(z[..., rows] * z[..., columns])
-
-
-def _half(n: int) -> int:
-    return n * (n + 1) // 2

@@ -14,17 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stemtheory.algorithms import Algorithm
+from stemtheory.moments.layout import StateLayout, layout
 from stemtheory.moments.linear_model import Coefficients, LinearModel, coefficients
-from stemtheory.moments.maps import (
-    StateLayout,
-    StepMap,
-    compose,
-    first_state,
-    layout,
-    power,
-    powers_of_two,
-    step_map,
-)
+from stemtheory.moments.maps import StepMap, compose, first_state, power, powers_of_two, step_map
 from stemtheory.runtime import Floats
 from stemtheory.schedules import Schedule
 from stemtheory.simulator import missing_compiler

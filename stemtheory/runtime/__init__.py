@@ -27,7 +27,7 @@ from stemtheory.runtime.errors import (
 )
 from stemtheory.runtime.files import is_out_of_handles, part_file, try_file, write_file, write_whole
 from stemtheory.runtime.fingerprints import FINGERPRINT, code_of, data_of, own_source, stamp_of
-from stemtheory.runtime.jsontext import canonical, to_json
+from stemtheory.runtime.jsontext import canonical, each_json, to_json
 from stemtheory.runtime.npz import read_npz, refuse_misfits
 from stemtheory.runtime.numerals import counted, large, rounded
 from stemtheory.runtime.philox import (

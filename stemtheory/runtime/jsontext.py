@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,22 @@ def to_json(document: Mapping[str, Any]) -> str:
     if found:
         plain["reasons"] = {**found, **plain.get("reasons", {})}
     return json.dumps(plain, indent=2, allow_nan=False) + "\n"
+
+
+def each_json(
+    name: str, rows: Iterable[Mapping[str, Any]], reasons: Callable[[], Mapping[str, str]]
+) -> Iterator[str]:
+    """Yield ``to_json({name: [*rows], "reasons": reasons()})`` row by row: never all of it is held.
+
+    ``reasons`` is called when the last row has been seen.
+    """
+    found: dict[str, str] = {}
+    yield f'{{\n  "{name}": ['
+    end = "]"
+    for n, row in enumerate(rows):
+        yield f"{',' if n else ''}\n    {_indented(_plain(row, f'{name}.{n}', found), 4)}"
+        end = "\n  ]"
+    yield f'{end},\n  "reasons": {_indented({**found, **reasons()}, 2)}\n}}\n'
 
 
 def canonical(value: Any) -> str:
@@ -51,6 +67,11 @@ def canonical(value: Any) -> str:
     if not math.isfinite(value):
         raise ValueError(f"{value} is not finite and cannot be part of a run.")
     return repr(int(value)) if value.is_integer() else repr(value)
+
+
+def _indented(plain: Any, spaces: int) -> str:
+    """Return JSON text as it stands so deep in a document; a line break in a text is escaped."""
+    return json.dumps(plain, indent=2, allow_nan=False).replace("\n", "\n" + " " * spaces)
 
 
 def _plain(value: Any, path: str, found: dict[str, str]) -> Any:

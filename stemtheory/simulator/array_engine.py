@@ -20,19 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.algorithms import Chances, Step, System, choices_of, mean_iterate, mean_over_workers
-from stemtheory.oracles import Separable, staged
-from stemtheory.runtime import (
-    REPLICATE_BLOCK,
-    Ints,
-    PhiloxStream,
-    SideBySide,
-    UsageError,
-    blocks,
-    is_out_of_memory,
-)
-from stemtheory.simulator.limits import ARRAY_BYTES, DIVERGED
+from stemtheory.algorithms import Chances, Step, System, mean_iterate, mean_over_workers
+from stemtheory.oracles import staged
+from stemtheory.runtime import REPLICATE_BLOCK, UsageError, blocks, is_out_of_memory
+from stemtheory.simulator.limits import ARRAY_BYTES
 from stemtheory.simulator.plan import Plan, Rows, longest
+from stemtheory.simulator.streams import GroupStreams
+from stemtheory.simulator.tally import GroupTally
 
 __all__ = ["Plan", "Rows", "run_plan"]
 
@@ -122,11 +116,11 @@ def run_or_halve(
 
 def run_group(plan: Plan, first: int, sizes: list[int], most: int = REPLICATE_BLOCK) -> Rows:
     """Run the replicate blocks ``first``, ``first + 1``, ... together, all T iterations."""
-    streams = _Streams(plan, first, sizes)
+    streams = GroupStreams(plan, first, sizes)
     units = [_Unit(plan, part) for part in _parts(plan, sizes[0], most)]
     T, coin, silent = plan.sizes.T, None, 0
     chain = staged(plan.problem)
-    rows = _Accumulator(len(sizes) * sizes[0], T, plan.record, chain.links if chain else 0)
+    rows = GroupTally(len(sizes) * sizes[0], T, plan.record, chain.links if chain else 0)
     with plan.backend.quiet():
         initial = streams.initial()
         eta_1 = float(plan.schedule.eta(1.0))
@@ -216,163 +210,6 @@ class _Unit:
             name: plan.backend.from_host(value[:, self.part].astype(plan.dtype))
             for name, value in chance.items()
         }
-
-
-class _Streams:
-    """The noise of one group: one generator per replicate block and purpose.
-
-    A block is drawn whole, so that its noise does not depend on how many of it are used: on the
-    host it is one replicate.
-    """
-
-    def __init__(self, plan: Plan, first: int, sizes: list[int]) -> None:
-        self.plan, self.count, self.size = plan, len(sizes), sizes[0]
-        self.each = plan.host.replicates_per_stream
-        self.blocks = range(first, first + self.count)
-        self.who = range(first * self.each, first * self.each + self.count * self.size)
-        self.generators = self._open("steps")
-        self.choices = choices_of(plan.algorithm)
-        self.uniforms = {
-            c.purpose: SideBySide(plan.key.replicate_seeds(self.who, c.purpose))
-            for c in self.choices
-        }
-        self.jumps: list[Any] = []  # opened at the first jump: a device generator takes memory
-
-    def _open(self, purpose: str) -> list[Any]:
-        plan, key = self.plan, self.plan.key
-        if plan.philox:
-            return [PhiloxStream(key, self.who.start, purpose)]
-        if self.each > 1:
-            return [plan.host.generator(key.seed_sequence(i, purpose)) for i in self.blocks]
-        seeds = key.replicate_seeds(self.who, purpose)
-        # What it asks of a stream is known; a problem of one's own may draw as it likes.
-        if getattr(plan.problem.draw, "__func__", None) is Separable.draw:
-            return [SideBySide(seeds)]
-        return [plan.host.generator(seed) for seed in seeds]
-
-    def chances(self, steps: list[Step]) -> list[Chances]:
-        """Return the random choices of the rounds that start at these steps, on the host.
-
-        They are few, so they are drawn on the host for every backend: the same everywhere.
-        """
-        if not self.choices:
-            return [{}] * len(steps)
-        I = self.plan.sizes.I
-        return [self._choose() if (step.t - 1) % I == 0 else {} for step in steps]
-
-    def _choose(self) -> Chances:
-        K, dim = self.plan.problem.K, self.plan.problem.dim
-        made = {}
-        for c in self.choices:
-            drawn = self.uniforms[c.purpose].random((len(self.who), *c.shape(K, dim)))
-            decided = np.asarray(c.decide(drawn))
-            made[c.purpose] = decided.reshape(self.count, self.size, *decided.shape[1:])
-        return made
-
-    def initial(self) -> Any:
-        """Return the minibatch of B samples at x_1, shape [blocks, replicates, ...]."""
-        if not (self.plan.problem.noisy and self.plan.algorithm.costs.initial_batch):
-            return self._empty()
-        return self._draw(self._open("initial"), 1, self.plan.sizes.B)[0]
-
-    def steps(self, steps: list[Step]) -> Any:
-        """Return minibatches for a block of steps: a list, or an array with the steps first."""
-        if not self.plan.problem.noisy:
-            empty = self._empty()
-            return [empty] * len(steps)
-        noise = self._draw(self.generators, len(steps), self.plan.sizes.b, steps[0].t)
-        costs, I = self.plan.algorithm.costs, self.plan.sizes.I
-        factors = costs.batch_factors(steps[0].t, len(steps), I).tolist()
-        if max(factors) == 1:
-            return noise
-        self.jumps = self.jumps or self._open("jump")
-        return [
-            n if m == 1 else self._draw(self.jumps, 1, m * self.plan.sizes.b, step.t)[0]
-            for n, m, step in zip(noise, factors, steps, strict=True)
-        ]
-
-    def _empty(self) -> Any:
-        return np.empty((self.count, self.size, 0))
-
-    def _draw(self, generators: list[Any], n: int, b: float, t: int = 0) -> Any:
-        """Return minibatches of n iterations, [n, blocks, replicates, ...], from t on."""
-        plan = self.plan
-        served = max(self.each, len(self.who) // len(generators))
-        drawn = [self._one(stream, (n, served), b, t) for stream in generators]
-        joined = drawn[0] if len(drawn) == 1 else plan.host.xp.concatenate(drawn, axis=1)
-        joined = joined.reshape(n, self.count, -1, *joined.shape[2:])[:, :, : self.size]
-        return joined if plan.host is plan.backend else plan.backend.from_host(joined)
-
-    def _one(self, stream: Any, shape: tuple[int, int], b: float, t: int) -> Any:
-        plan = self.plan
-        if isinstance(stream, PhiloxStream):
-            stream.t = t
-        if not plan.per_sample:
-            return plan.problem.draw(stream, shape, b, plan.dtype)
-        return plan.problem.draw(stream, (*shape, int(b)), 1.0, plan.dtype).mean(axis=2)
-
-
-class _Accumulator:
-    """Sums, minima and the record over time; one addition per iteration, in order."""
-
-    def __init__(self, replicates: int, T: int, record: Ints, links: int) -> None:
-        self.replicates, self.T, self.record, self.links = replicates, T, record, links
-        self.progress = np.zeros((len(record) if links else 0, replicates), dtype=np.int64)
-        self.arrived_at = np.zeros(replicates, dtype=np.int64)
-        self.total = np.zeros(replicates)
-        self.last = np.full(replicates, np.nan)
-        self.best = np.full(replicates, np.inf)
-        self.diverged_at = np.zeros(replicates, dtype=np.int64)
-        self.series = np.full((len(record), replicates), np.nan)
-        self.running = np.full((len(record), replicates), np.nan)
-
-    @property
-    def all_diverged(self) -> bool:
-        return bool(np.all(self.diverged_at > 0))
-
-    def add(self, measured: Any, t0: int) -> None:
-        """Add a block [steps, replicates] that starts at iteration t0."""
-        values = measured.astype(np.float64)
-        sums = np.cumsum(np.concatenate([self.total[None], values]), axis=0)[1:]
-        self.total, self.last = sums[-1], values[-1]
-        bad = ~(values <= DIVERGED)  # NaN too
-        if bad.any():
-            fresh = bad.any(axis=0) & (self.diverged_at == 0)
-            self.diverged_at[fresh] = t0 + bad.argmax(axis=0)[fresh]
-        self.best = np.minimum(self.best, np.where(bad, np.inf, values).min(axis=0))
-        due = self._due(t0, len(values))
-        times = self.record[due]
-        self.series[due] = values[times - t0]
-        self.running[due] = sums[times - t0] / times[:, None]
-
-    def _due(self, t0: int, n: int) -> slice:
-        """Return where the times to be kept lie that are among n iterations from t0 on."""
-        first, end = np.searchsorted(self.record, (t0, t0 + n))
-        return slice(first, end)
-
-    def follow(self, found: Any, t0: int) -> None:
-        """Add what xbar_t has found of a chain, [steps, replicates] from iteration t0 on."""
-        there = found >= self.links
-        fresh = there.any(axis=0) & (self.arrived_at == 0)
-        self.arrived_at[fresh] = t0 + there.argmax(axis=0)[fresh]
-        due = self._due(t0, len(found))
-        self.progress[due] = found[self.record[due] - t0]
-
-    def finish(self, silent: float) -> Rows:
-        """Return the averages; a diverged replicate is NaN, whatever was finite before."""
-        lost = self.diverged_at > 0
-        average = np.where(lost, np.nan, self.total / self.T)
-        return Rows(
-            average,
-            np.where(lost, np.nan, self.last),
-            self.best,
-            self.diverged_at,
-            self.series,
-            self.running,
-            self.progress,
-            self.arrived_at,
-            silent,
-        )
 
 
 def _parts(plan: Plan, size: int, most: int) -> list[slice]:

@@ -1,5 +1,6 @@
 """What is printed where: narrow terminals, closed streams, encodings that lack a letter."""
 
+import csv
 import io
 import json
 import os
@@ -93,6 +94,23 @@ def work():
 
 sys.exit(console.guarded(work))
 """
+
+
+def test_rows_of_csv_are_written_some_hundred_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every column that any row has, lists as JSON. Mutant: one text of all of them."""
+    written: list[str] = []
+    monkeypatch.setattr(console, "write", written.append)
+    rows: list[dict[str, object]] = [
+        {"n": n, "text": 'a "b",\nc'} for n in range(2 * console.PIECES)
+    ]
+    rows.append({"list": [1, None]})
+    console.csv(rows)
+    assert len(written) == 3
+    lines = list(csv.reader(io.StringIO("".join(written))))
+    assert lines[0] == ["n", "text", "list"]
+    assert lines[1] == ["0", 'a "b",\nc', ""]
+    assert lines[-1] == ["", "", "[1, null]"]
+    assert len(lines) == len(rows) + 1
 
 
 def test_a_signal_that_a_finaliser_swallows_is_raised_again() -> None:

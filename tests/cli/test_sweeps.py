@@ -1,7 +1,11 @@
 """The commands sweep and results: documents, exit codes, one sentence for every trouble."""
 
+import contextlib
 import json
 import os
+import sqlite3
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +241,40 @@ def test_damage_is_exit_1_with_a_hint(
     for command in (("sweep", str(file), "--store", str(path)), ("results", str(path))):
         assert "is damaged" in refused(capsys, *command, code=1)
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("form", ["--json", "--csv"])
+def test_a_row_that_was_altered_is_found_before_any_is_written(
+    form: str, store: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutant: rows go out as they are read, and the last one is the damaged one."""
+    monkeypatch.setattr("stemtheory.cli.console.PIECES", 1)
+    path = tmp_path / "altered.sqlite"
+    path.write_bytes(store.read_bytes())
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        last = "(SELECT cell FROM places ORDER BY place DESC LIMIT 1)"
+        assert connection.execute(f"UPDATE cells SET stderr = 9 WHERE id = {last}").rowcount == 1
+    assert "was altered" in refused(capsys, "results", str(path), form, code=1)
+
+
+def test_rows_are_never_held_all_at_once(capsys: Capture) -> None:
+    """As JSON: 2000 rows of a text of 3 kB. Mutant: a list of them."""
+
+    class Rows:
+        def __iter__(self) -> Iterator[dict[str, Any]]:
+            return ({"n": n, "text": str(n) * 1000, "null": None} for n in range(2000))
+
+    written: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stemtheory.cli.console.PIECES", 10)
+        patch.setattr("stemtheory.cli.console.write", lambda text: written.append(text[-50:]))
+        tracemalloc.start()
+        cli_sweeps.write_rows(Rows())
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert len(written) > 200
+    assert '"rows[].null": "the cell has none"' in written[-1] + written[-2]
+    assert peak < 10**6
 
 
 def test_a_diverged_or_failed_cell_is_exit_1(tmp_path: Path, capsys: Capture) -> None:

@@ -11,7 +11,7 @@ import pytest
 import stemtheory.simulator.array_engine as engine
 from stemtheory import Trace, load_problem, simulate
 from stemtheory.algorithms import ALGORITHMS
-from stemtheory.runtime.streams import NoiseKey, SideBySide, generator
+from stemtheory.runtime.streams import NoiseKey, generator
 from stemtheory.schedules import make_schedule
 from stemtheory.simulator.stepwise import walk
 from tests.algorithms.common import HALF, OPTIONS, gap
@@ -108,14 +108,14 @@ def test_divergence_is_said_and_spoils_no_other_replicate() -> None:
 def test_a_diverged_replicate_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = load_problem("quadratic", K=2, dim=1)
     clean = simulate(problem, T=60, b=1, I=2, replicates=8)
-    original = engine._Streams.initial
+    original = engine.GroupStreams.initial
 
     def poisoned(self: Any) -> Any:
         minibatch = original(self)
         minibatch[3] = np.inf
         return minibatch
 
-    monkeypatch.setattr(engine._Streams, "initial", poisoned)
+    monkeypatch.setattr(engine.GroupStreams, "initial", poisoned)
     trace = simulate(problem, T=60, b=1, I=2, replicates=8)
     assert trace.diverged_replicates == 1
     assert trace.diverged_at[3] == 2
@@ -267,39 +267,6 @@ def test_choices_depend_on_seed_and_replicate() -> None:
     one, other = (measure("fedavg half", problem, seed=seed).grad_sq for seed in (0, 1))
     assert len(np.unique(one)) > 5
     assert not np.array_equal(one, other)
-
-
-@pytest.mark.parametrize(("algorithm", "draws"), [("stem", 13), ("fedavg", 12)])
-@pytest.mark.parametrize(
-    ("name", "source"), [("cosine", "host"), ("cosine", "philox"), ("logistic", "host")]
-)
-def test_what_is_drawn_is_used(
-    name: str, source: str, algorithm: str, draws: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Mutant: three replicates draw the noise of eight, and throw that of five away."""
-    problem, drawn = load_problem(name, K=4, dim=3), [0]
-    whole = type(problem).draw
-
-    def draw(self: Any, stream: Any, shape: tuple[int, ...], *more: Any) -> Any:
-        drawn[0] += shape[0] * shape[1]
-        return whole(self, stream, shape, *more)
-
-    monkeypatch.setattr(type(problem), "draw", draw)
-    simulate(problem, algorithm, T=12, b=2, I=4, replicates=3, noise_source=source, engine="array")
-    assert drawn[0] == 3 * draws
-
-
-def test_choices_of_a_round_are_drawn_for_those_who_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[int] = []
-    whole = SideBySide.random
-
-    def random(self: SideBySide, shape: tuple[int, ...]) -> Any:
-        drawn.append(shape[0])
-        return whole(self, shape)
-
-    monkeypatch.setattr(SideBySide, "random", random)
-    measure("fedavg half", load_problem("cosine", K=4, dim=3), replicates=3)
-    assert drawn == [3, 3, 3]
 
 
 def test_a_group_cut_down_to_one_replicate_keeps_its_numbers() -> None:

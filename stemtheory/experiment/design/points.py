@@ -91,9 +91,8 @@ def settle(spec: Spec, machine: Machine) -> tuple[Machine, tuple[Point, ...]]:
     new = {p.cell.id: (k, p.cell.run) for p, k in made if k and k not in machine.engines}
     settled = sharing.engines(new.values())
     machine = replace(machine, engines={**machine.engines, **settled})
-    if "fused" in settled.values():
-        return machine, tuple(points(spec, machine))
-    return machine, tuple(point for point, _ in made)
+    fused_now = {kernel for kernel, engine in settled.items() if engine == "fused"}
+    return machine, tuple(_compiled(p) if kernel in fused_now else p for p, kernel in made)
 
 
 def _made(spec: Spec, machine: Machine) -> Iterator[tuple[Point, str | None]]:
@@ -223,8 +222,22 @@ def _on_its_engine(run: Run, kernel: str | None, machine: Machine) -> Numerics:
         if reason is not None:
             raise UsageError(f"engine fused cannot be used, because {reason}: use engine array.")
     if "fused" in (numerics.engine, machine.engines.get(kernel or "")):
-        return replace(numerics, engine="fused", noise_source="philox")
+        return _with_kernel(numerics)
     # On the host both sources of noise are one; they must not make two cells of one run.
     alike = numerics.backend == "numpy" and numerics.noise_source == "device"
     source = "host" if alike else numerics.noise_source
     return replace(numerics, engine="array", noise_source=source)
+
+
+def _compiled(point: Point) -> Point:
+    """Return a point whose kernel was settled after it was made."""
+    run = point.cell.run
+    return replace(
+        point, cell=replace(point.cell, run=replace(run, numerics=_with_kernel(run.numerics)))
+    )
+
+
+@lru_cache(maxsize=256)  # cells that are alike share them
+def _with_kernel(numerics: Numerics) -> Numerics:
+    """Return how a run of the fused engine is computed: its noise has addresses."""
+    return replace(numerics, engine="fused", noise_source="philox")

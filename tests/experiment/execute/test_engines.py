@@ -9,6 +9,7 @@ import pytest
 
 from stemtheory import simulate
 from stemtheory.experiment import sweep as front
+from stemtheory.experiment.design import points as points_of
 from stemtheory.experiment.design.points import Machine, settle
 from stemtheory.experiment.execute.executors import kind_of
 from stemtheory.experiment.store.results import Store
@@ -61,6 +62,25 @@ def test_cells_that_share_a_kernel_are_compiled_together() -> None:
     assert not compiled(TEXT.replace("b = 1", "b = 1\ndials = { rotate = true }"))
     for named in ('engine = "array"', 'noise_source = "host"', "per_sample = true"):
         assert not compiled(TEXT.replace("b = 1", f"b = 1\n{named}"))
+
+
+@pytest.mark.usefixtures("limit")
+def test_points_of_a_new_store_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And are those that a store makes which knows the engines. Mutant: made anew once settled."""
+    made: list[Any] = []
+    whole = points_of._Maker.point
+
+    def point(self: Any, own: Any) -> Any:
+        made.append(own)
+        return whole(self, own)
+
+    monkeypatch.setattr(points_of._Maker, "point", point)
+    machine, found = settle(small(TEXT), HOST)
+    assert "fused" in machine.engines.values()
+    assert len(made) == len(found) == 6
+    again, known = settle(small(TEXT), machine)
+    assert (again, known) == (machine, found)
+    assert [p.cell.id for p in known] == [p.cell.id for p in found]
 
 
 @pytest.mark.usefixtures("limit")
