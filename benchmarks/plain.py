@@ -1,7 +1,8 @@
 """The array engine beside plain NumPy: the same recursion, and as many normals.
 
-Plain NumPy's are NumPy's own, of the same generator. Both keep ||grad f(xbar_t)||^2 of every step. Before anything is timed the plain run is handed the
-engine's own noise and compared with it number by number.
+Plain NumPy's are NumPy's own, of the same generator. Both keep ||grad f(xbar_t)||^2 of every step.
+Before anything is timed the plain run is handed the engine's own noise and compared with it number
+by number.
 
     python benchmarks/plain.py [--repeats 5] [--out benchmarks/results/plain.json]
 """
