@@ -46,6 +46,9 @@ MEASURED: dict[str, tuple[str, str, dict[str, int], dict[str, Any]]] = {
     "compiled, in two threads": (
         "fused", "stem", {"K": 200_000, "dim": 4}, {"replicates": 4, "threads": 2},
     ),
+    "compiled, few workers": (
+        "fused", "fedavg", {"K": 2, "dim": 200_000}, {"I": 8, "replicates": 2, "threads": 2},
+    ),
 }  # fmt: skip
 
 
@@ -125,7 +128,7 @@ def test_a_large_record_is_said_before_it_is_kept(
     assert main(command) == 0
     said = capsys.readouterr().err
     assert said.startswith(
-        "the run holds about 4.7e+03 bytes where it is compiled, and 5.4e+03 with "
+        "the run holds about 4.8e+03 bytes where it is compiled, and 5.4e+03 with "
     )
     assert "2 replicates, 64 recorded iterations).\n" in said
     assert main([*command, "--json"]) == 0
