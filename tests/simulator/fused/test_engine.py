@@ -120,11 +120,6 @@ def test_auto_is_a_matter_of_size_and_is_recorded(monkeypatch: pytest.MonkeyPatc
         (("cosine", {}), {"T": 2**32}, "up to T = 4294967295"),
         (
             ("cosine", {}),
-            {"algorithm": "fedavg", "algorithm_options": {"participation": 0.5}},
-            "it has Stem, .* and FedGlomo, not SampledFedAvg",
-        ),
-        (
-            ("cosine", {}),
             {"algorithm": "scaffold", "algorithm_options": {"participation": 0.5}},
             "participation is 0.5",
         ),
