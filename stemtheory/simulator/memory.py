@@ -51,6 +51,11 @@ def predicted_bytes(run: Run, engine: str, recorded: int, threads: int | None = 
     return math.ceil(K * numbers) * itemsize + measured
 
 
+def lighter(run: Run, recorded: int) -> str:
+    """Return the engine that holds less: compiled, mostly, and arrays where workers are few."""
+    return min(("fused", "array"), key=lambda engine: predicted_bytes(run, engine, recorded, 1))
+
+
 def _rows(run: Run, otherwise: int) -> int:
     """Return how many rows the state of a run has in its kernel, if its algorithm has one."""
     problem = run.problem.load()
@@ -107,7 +112,7 @@ def large(run: Run, recorded: int) -> str | None:
     if max(held) < LARGE_BYTES or min(held) > there:
         return None
     told = f"{held[0]:.1e} bytes"
-    if len(held) > 1 and held[1] > 1.1 * held[0]:
+    if max(held) > 1.1 * min(held):
         told += f" where it is compiled, and {held[1]:.1e} with arrays"
     return (
         f"the run holds about {told}, of {there:.1e} that this machine has"
