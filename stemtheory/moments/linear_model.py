@@ -212,6 +212,11 @@ def _checked(problem: Problem) -> Separable:
             f"{problem.name} has gradients that are not linear, so its moments do not close: choose"
             " quadratic."
         )
+    if (own := problem.overridden) is not None:
+        raise UsageError(
+            f"{type(problem).__name__} has its own {own}, but moments are those of the formulas of"
+            f" {problem.name}: give a problem whose family says what it computes."
+        )
     if problem.settings.het_frequency:
         raise UsageError(
             f"heterogeneity is {problem.settings.heterogeneity}, which is not linear, so its"

@@ -65,6 +65,10 @@ class Family(ProblemEntry):
         return build(self, K, dim, dials)
 
 
+ORACLE = ("full_gradient", "gradient", "evaluate", "draw", "combine", "stochastic_gradient")
+"""The methods that tell what the family's and the noise's formulas say: others read these."""
+
+
 @dataclass(frozen=True)
 class Separable:
     """A problem whose coordinates do not interact (before ``rotate``)."""
@@ -98,6 +102,14 @@ class Separable:
     def separable(self) -> bool:
         """Whether coordinates do not interact."""
         return self.mirror is None
+
+    @property
+    def overridden(self) -> str | None:
+        """A method of the oracle that a class of one's own has; None where formulas say it all."""
+        return next((name for name in ORACLE if self._has_own(name)), None)
+
+    def _has_own(self, name: str) -> bool:
+        return getattr(getattr(self, name), "__func__", None) is not getattr(Separable, name)
 
     @property
     def nonconvex(self) -> bool:

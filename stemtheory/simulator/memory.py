@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # with arrays the noise of a step, and compiled the arguments. With arrays a state holds one for
 # each vector sent and gradient of a sample, fitted to the peaks of FedAvg, SCAFFOLD, SlowMo,
 # FedGLOMO and STEM at 1e5 numbers a replicate: within a factor of 1.8 of all of them, where the
-# noise is additive above it and else at it. Compiled it holds the rows of its kernel.
+# noise is additive above it and else at it. Compiled it holds the rows of its kernel,
+# and, where workers are few, what is much is the sums over them.
 BESIDE = {"array": 8, "fused": 5}
 MOVES = 2.5  # states at a time while a replicate is advanced with arrays: old, new and between
 LARGE_BYTES = 10**9  # from here on a run says first what it will hold
@@ -39,8 +40,8 @@ def predicted_bytes(run: Run, engine: str, recorded: int, threads: int | None = 
     costs = run.method.costs
     state = max(1, costs.gradients * costs.vectors_up)
     if engine == "fused":
-        rows = _rows(run, state)
-        numbers: float = (BESIDE[engine] + min(run.replicates, at_once) * rows) * dim
+        each = _rows(run, state) + _means(run) / K
+        numbers: float = (BESIDE[engine] + min(run.replicates, at_once) * each) * dim
     else:
         drawn, gathered = _minibatch(run, costs.initial_batch)
         alone = BESIDE[engine] * drawn + MOVES * state * max(dim, drawn) + gathered
@@ -50,6 +51,11 @@ def predicted_bytes(run: Run, engine: str, recorded: int, threads: int | None = 
     return math.ceil(K * numbers) * itemsize + measured
 
 
+def lighter(run: Run, recorded: int) -> str:
+    """Return the engine that holds less: compiled, mostly, and arrays where workers are few."""
+    return min(("fused", "array"), key=lambda engine: predicted_bytes(run, engine, recorded, 1))
+
+
 def _rows(run: Run, otherwise: int) -> int:
     """Return how many rows the state of a run has in its kernel, if its algorithm has one."""
     problem = run.problem.load()
@@ -57,6 +63,13 @@ def _rows(run: Run, otherwise: int) -> int:
         return otherwise
     terms = problem.noise.terms if isinstance(problem, Separable) and problem.noisy else 0
     return rows_of(system_of(run.method).name, terms)
+
+
+def _means(run: Run) -> int:
+    """Return how many vectors of length dim a kernel's thread has: sums over workers, two means."""
+    from stemtheory.simulator.fused.engine import stretch
+
+    return stretch(run.sizes.I, run.problem.dim) + 2
 
 
 def _minibatch(run: Run, initial_batch: bool) -> tuple[int, float]:
@@ -99,7 +112,7 @@ def large(run: Run, recorded: int) -> str | None:
     if max(held) < LARGE_BYTES or min(held) > there:
         return None
     told = f"{held[0]:.1e} bytes"
-    if len(held) > 1 and held[1] > 1.1 * held[0]:
+    if max(held) > 1.1 * min(held):
         told += f" where it is compiled, and {held[1]:.1e} with arrays"
     return (
         f"the run holds about {told}, of {there:.1e} that this machine has"

@@ -32,7 +32,7 @@ from stemtheory.simulator.array_engine import run_plan
 from stemtheory.simulator.choices import DEFAULT
 from stemtheory.simulator.fused import choose, run_fused, say_slower
 from stemtheory.simulator.limits import refuse_the_endless
-from stemtheory.simulator.memory import large_record, refuse_the_huge
+from stemtheory.simulator.memory import large_record, lighter, refuse_the_huge
 from stemtheory.simulator.plan import Plan, Rows, longest
 from stemtheory.simulator.run import Run
 from stemtheory.simulator.trace import Circumstances, Trace
@@ -140,7 +140,7 @@ def simulate(
     every = whole("record_every", record_every, 0)
     at = tuple(whole("record_at", t) for t in several("record_at", record_at))
     recorded = (run.sizes.T // every if every else 0) + len(at)
-    refuse_the_huge(run, "fused", recorded, 1)  # the lighter engine: which one is settled below
+    refuse_the_huge(run, lighter(run, recorded), recorded, 1)  # which one it is is settled below
     if (said := large_record(run, recorded)) is not None:
         sys.stderr.write(f"stemtheory: {said}\n")
     times = record_times(run.sizes.T, every, at)

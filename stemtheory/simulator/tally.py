@@ -36,13 +36,14 @@ class GroupTally:
     def add(self, measured: Any, t0: int) -> None:
         """Add a block [steps, replicates] that starts at iteration t0."""
         values = measured.astype(np.float64)
+        gone = self.diverged_at > 0
+        lost = gone | np.logical_or.accumulate(~(values <= DIVERGED), axis=0)  # NaN too
+        fresh = lost[-1] & ~gone
+        self.diverged_at[fresh] = t0 + lost.argmax(axis=0)[fresh]
+        values[lost] = np.nan  # it goes on to where this block of steps ends, which is chance
         sums = np.cumsum(np.concatenate([self.total[None], values]), axis=0)[1:]
         self.total, self.last = sums[-1], values[-1]
-        bad = ~(values <= DIVERGED)  # NaN too
-        if bad.any():
-            fresh = bad.any(axis=0) & (self.diverged_at == 0)
-            self.diverged_at[fresh] = t0 + bad.argmax(axis=0)[fresh]
-        self.best = np.minimum(self.best, np.where(bad, np.inf, values).min(axis=0))
+        self.best = np.fmin(self.best, np.fmin.reduce(values))
         due = self._due(t0, len(values))
         times = self.record[due]
         self.series[due] = values[times - t0]

@@ -24,6 +24,7 @@ from stemtheory.moments.linear_model import (
 from stemtheory.moments.maps import compose, power, powers_of_two
 from stemtheory.moments.recursion import ConstantRun, Recursion, averages
 from stemtheory.oracles.problem import Problem
+from stemtheory.oracles.separable import Separable
 from stemtheory.runtime import Floats
 from stemtheory.runtime.errors import UsageError
 from stemtheory.schedules import Schedule
@@ -432,7 +433,20 @@ def test_hitting_times_are_the_last_crossing() -> None:
 
 # What is refused, in one sentence.
 
+
+class Own(Separable):
+    """A loss whose gradient is not its family's."""
+
+    def gradient(self, x: Any) -> Any:
+        """Return half of the gradient."""
+        return super().gradient(x) / 2
+
+
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "a gradient of its own": (
+        lambda: moments(Own(**vars(homogeneous()))),
+        "Own has its own gradient, but moments",
+    ),
     "loss": (lambda: moments(load_problem("cosine", K=2, dim=1)), "choose quadratic"),
     "noise": (lambda: moments(load_problem("quadratic", K=2, dim=1, zeta=0.0)), "noise is phase"),
     "heterogeneity": (

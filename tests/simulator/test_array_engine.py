@@ -125,6 +125,24 @@ def test_a_diverged_replicate_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trace.mean_grad_sq_finite == pytest.approx(clean.grad_sq[others].mean())
 
 
+@pytest.mark.parametrize("most", [256, 3])
+def test_what_diverged_keeps_nothing_from_there_on(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """However many steps are taken at once: after 1e100 there are finite numbers for a while."""
+    monkeypatch.setattr(engine, "MOST_STEPS", most)
+    problem = load_problem("quadratic", K=2, dim=1, noise="multiplicative", L=4.0, zeta=0)
+    trace = simulate(
+        problem, "fedavg", T=60, b=1, I=1, replicates=4, engine="array", record_every=1,
+        schedule="constant", schedule_options={"eta": 50.0},
+    )  # fmt: skip
+    assert np.all(trace.diverged_at > 1)
+    lost = trace.times[:, None] >= trace.diverged_at
+    np.testing.assert_array_equal(np.isnan(trace.series), lost)
+    np.testing.assert_array_equal(np.isnan(trace.running), lost)
+    np.testing.assert_array_equal(trace.best, np.nanmin(trace.series, axis=0))
+
+
 def test_all_diverged_stops_early_and_keeps_its_shape() -> None:
     problem = load_problem("quadratic", sigma=0, zeta=0)
     trace = simulate(

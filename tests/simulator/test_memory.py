@@ -28,6 +28,20 @@ def test_what_a_run_holds_grows_with_what_it_has(monkeypatch: pytest.MonkeyPatch
         memory.refuse_the_huge(Run.of("cosine", "stem", K=1000, dim=2, T=64, replicates=8), "array")
 
 
+def test_a_run_is_measured_by_the_engine_that_holds_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one worker that is the array engine: a kernel has eight steps' sums, as long as x."""
+    run = Run.of(
+        "cosine", "fedavg", K=1, dim=5000, T=16, b=1, I=8, replicates=1, engine="array"
+    )  # fmt: skip
+    compiled, arrays = (memory.predicted_bytes(run, name, 1, 1) for name in ("fused", "array"))
+    assert compiled > 1.2 * arrays
+    monkeypatch.setattr(memory, "machine_bytes", lambda: 1.1 * arrays)
+    assert simulate(run, threads=1).status == "ok"
+    monkeypatch.setattr(memory, "machine_bytes", lambda: 0.9 * arrays)
+    with pytest.raises(UsageError, match="the run would hold"):
+        simulate(run, threads=1)
+
+
 MEASURED: dict[str, tuple[str, str, dict[str, int], dict[str, Any]]] = {
     "FedAvg with arrays": ("array", "fedavg", {"K": 100_000, "dim": 1}, {}),
     "STEM with arrays": ("array", "stem", {"K": 200_000, "dim": 1}, {}),
@@ -45,6 +59,9 @@ MEASURED: dict[str, tuple[str, str, dict[str, int], dict[str, Any]]] = {
     "FedGLOMO compiled": ("fused", "fedglomo", {"K": 200_000, "dim": 4}, {}),
     "compiled, in two threads": (
         "fused", "stem", {"K": 200_000, "dim": 4}, {"replicates": 4, "threads": 2},
+    ),
+    "compiled, few workers": (
+        "fused", "fedavg", {"K": 2, "dim": 200_000}, {"I": 8, "replicates": 2, "threads": 2},
     ),
 }  # fmt: skip
 
@@ -125,7 +142,7 @@ def test_a_large_record_is_said_before_it_is_kept(
     assert main(command) == 0
     said = capsys.readouterr().err
     assert said.startswith(
-        "the run holds about 4.7e+03 bytes where it is compiled, and 5.4e+03 with "
+        "the run holds about 4.8e+03 bytes where it is compiled, and 5.4e+03 with "
     )
     assert "2 replicates, 64 recorded iterations).\n" in said
     assert main([*command, "--json"]) == 0

@@ -108,6 +108,9 @@ def unsuited(
         return "it draws the mean of a minibatch at once, not sample by sample"
     if not isinstance(problem, Separable) or not problem.separable:
         return f"{problem.name} is not separable here"
+    if (own := problem.overridden) is not None:
+        who = type(problem).__name__
+        return f"it compiles the formulas of a problem's family, but {who} has its own {own}"
     reason = unsuited_system(algorithm, I)
     if reason is not None:
         return reason

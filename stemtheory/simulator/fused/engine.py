@@ -95,7 +95,7 @@ class Runner:
         self.constants = tuple(map(scalar, self.recipe.scalars)) or (scalar(0),)
         self.key = tuple(np.uint32(word) for word in plan.key.philox_key())
         self.shape = (np.uint64(K), np.uint64(dim))
-        self.span = min(plan.sizes.I, MOST_STEPS, max(8, SPAN_ELEMENTS // dim))
+        self.span = stretch(plan.sizes.I, dim)
         self.times = plan.record.astype(np.uint64)
         self.reading = np.uint64(reading(plan.algorithm))
         self.numbers = tuple(map(scalar, self.system.numbers)) or (scalar(0),)
@@ -103,6 +103,7 @@ class Runner:
         self.own = threading.local()
         with _compiling(name):
             self._compile()
+        self.own = threading.local()  # the trial's scratch goes, before threads make theirs
 
     def _compile(self) -> None:
         """Have the kernel compiled or loaded: no iterations of a state of no length do it."""
@@ -193,6 +194,11 @@ class Runner:
             flat[r, : row.size] = row.ravel()
             laid[:, r, :C] = flat[r].reshape(self.chunks, C)
         return laid.ravel(), np.ascontiguousarray(flat[:, : self.dim]).ravel()
+
+
+def stretch(I: int, dim: int) -> int:
+    """Return how many steps, at most, a thread collects the sums over workers of."""
+    return min(I, MOST_STEPS, max(8, SPAN_ELEMENTS // dim))
 
 
 def aligned(n: int, dtype: Any) -> Any:

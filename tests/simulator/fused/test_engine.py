@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 
 from stemtheory import Trace, load_problem, simulate
+from stemtheory.oracles.separable import ORACLE, Separable
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator import fused
 from stemtheory.simulator.fused import engine as module
@@ -120,11 +121,6 @@ def test_auto_is_a_matter_of_size_and_is_recorded(monkeypatch: pytest.MonkeyPatc
         (("cosine", {}), {"T": 2**32}, "up to T = 4294967295"),
         (
             ("cosine", {}),
-            {"algorithm": "fedavg", "algorithm_options": {"participation": 0.5}},
-            "it has Stem, .* and FedGlomo, not SampledFedAvg",
-        ),
-        (
-            ("cosine", {}),
             {"algorithm": "scaffold", "algorithm_options": {"participation": 0.5}},
             "participation is 0.5",
         ),
@@ -138,6 +134,23 @@ def test_what_it_cannot_do_it_says(problem: Any, more: dict[str, Any], said: str
             **{"T": 8, "b": 1, "I": 1, **more},
         )
     assert "use engine array" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ORACLE)
+def test_a_problem_with_an_oracle_of_its_own_takes_no_kernel_of_its_family(name: str) -> None:
+    """The kernel computed what the class it was derived from says."""
+
+    def own(self: Any, *given: Any) -> Any:
+        return getattr(Separable, name)(self, *given)
+
+    plain = load_problem("cosine")
+    mine = type("Mine", (Separable,), {name: own})(**vars(plain))
+    with pytest.raises(UsageError, match=f"but Mine has its own {name}: use engine array"):
+        simulate(mine, "mime", T=8, engine="fused")
+    alike = type("Mine", (Separable,), {})(**vars(plain))
+    options: dict[str, Any] = {"T": 8, "b": 1, "I": 2, "replicates": 2, "engine": "fused"}
+    told, expected = (simulate(problem, "mime", **options) for problem in (alike, plain))
+    np.testing.assert_array_equal(told.grad_sq, expected.grad_sq)
 
 
 def test_without_numba(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 
 from stemtheory import Trace, UsageError, load_problem, simulate
-from stemtheory.algorithms import ALGORITHMS, Spider
+from stemtheory.algorithms import ALGORITHMS, FedProx, Spider
 from stemtheory.runtime import resolve
 from stemtheory.schedules import Practical
 from stemtheory.simulator import Run
@@ -115,7 +115,7 @@ def test_fedprox_without_a_pull_is_fedavg_to_the_last_bit() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("fedavg", {"participation": 0.5}, "not SampledFedAvg"),
+        ("fedavg", {"participation": 0.5}, "participation is 0.5"),
         ("mime", {"participation": 0.5}, "participation is 0.5"),
         ("fedpd", {"skip": 0.25}, "skip is 0.25"),
         ("fedglomo", {"compression": "quantise"}, "compression is quantise"),
@@ -125,6 +125,15 @@ def test_fedprox_without_a_pull_is_fedavg_to_the_last_bit() -> None:
 def test_what_has_no_kernel(name: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         run("fused", load_problem("cosine"), name, options, T=8)
+
+
+def test_an_algorithm_of_ones_own_takes_no_kernel_of_its_parent() -> None:
+    class Mine(FedProx):
+        pass
+
+    said = str(unsuited_system(Mine(), 4))
+    assert said.startswith("it has Stem, ")
+    assert said.endswith(" and FedGlomo, not Mine")
 
 
 def test_spider_has_rounds_of_one_step() -> None:

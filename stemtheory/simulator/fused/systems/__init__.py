@@ -106,13 +106,14 @@ def rows_of(name: str, terms: int) -> int:
 
 def unsuited_system(algorithm: Any, I: int) -> str | None:
     """Return why no kernel runs an algorithm with I local steps, or None if one does."""
+    # what is left to chance comes before the type: FedAvg of a sample is a class of its own
+    if (share := algorithm.costs.participation) < 1:
+        return f"its workers all take part, and participation is {share:g}"
+    if skip := algorithm.costs.silent:
+        return f"its rounds all communicate, and skip is {skip:g}"
     if type(algorithm) not in SYSTEMS:
         *known, last = (system.__name__ for system in SYSTEMS)
         return f"it has {', '.join(known)} and {last}, not {type(algorithm).__name__}"
-    if (share := getattr(algorithm, "participation", 1.0)) < 1:
-        return f"its workers all take part, and participation is {share:g}"
-    if skip := getattr(algorithm, "skip", 0.0):
-        return f"its rounds all communicate, and skip is {skip:g}"
     if isinstance(algorithm, FedGlomo) and algorithm.compression.kind != "none":
         return f"its vectors are sent whole, and compression is {algorithm.compression.kind}"
     return _unsuited_spider(algorithm, I) if isinstance(algorithm, Spider) else None
