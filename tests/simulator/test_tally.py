@@ -41,11 +41,14 @@ def test_how_it_is_cut_changes_no_bit(cut: int) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e101])
 @pytest.mark.parametrize("t", [1, 6, 12])
 def test_what_is_not_finite_never_wins(value: float, t: int) -> None:
-    """Nor does it touch the replicate beside it. Mutant: ``values > DIVERGED``, which no NaN is."""
+    """Nor what is finite behind it, nor does it touch the replicate beside it.
+
+    Mutant: ``values > DIVERGED``, which no NaN is.
+    """
     measured = np.full((T, 2), 2.0)
     measured[t - 1, 0] = value
     rows = kept(measured, 4)
     assert rows.diverged_at.tolist() == [t, 0]
     assert np.isnan([rows.total[0], rows.last[0]]).all()
-    assert rows.best.tolist() == [2.0, 2.0]
+    assert rows.best.tolist() == [np.inf if t == 1 else 2.0, 2.0]
     assert (rows.total[1], rows.last[1]) == (2.0, 2.0)

@@ -15,7 +15,7 @@ from stemtheory.experiment.execute.executors import kind_of
 from stemtheory.experiment.store.results import Store
 from stemtheory.runtime.errors import UsageError
 from stemtheory.simulator import fused
-from stemtheory.simulator.fused import sharing
+from stemtheory.simulator.fused import sharing, source
 from tests.experiment.sweeps import content, run, small
 
 TEXT = """
@@ -106,6 +106,7 @@ def test_what_lies_in_the_cache_settles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STEMTHEORY_CACHE", str(tmp_path))
+    monkeypatch.setattr(source, "_loaded", {})  # what another test has loaded is not written again
     cold = engines(), engines(SHORT)
     run(small(TEXT), store=tmp_path / "warms.sqlite")
     assert list(tmp_path.glob("kernel_cosine_stem_*"))
