@@ -5,7 +5,7 @@ tolerance: an honest fit fails with probability below 3e-3. Seeds are fixed.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 from stemtheory.experiment.design.points import Machine, points
 from stemtheory.experiment.design.rules import rules
 from stemtheory.experiment.design.spec import MODES, load_spec
+from stemtheory.experiment.execute.workers import shared_workers
 from stemtheory.experiment.fits.exponents import Fit, check_columns
 from stemtheory.experiment.stored import stored_sweep
 from stemtheory.experiment.sweep import SweepResult, run_sweep
@@ -90,9 +91,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def swept(store: Path) -> Callable[[str], SweepResult]:
-    """Return what runs the quick size of a sweep into the store, once."""
-    return cache(lambda name: run_sweep(name, mode="quick", store=store))
+def swept(store: Path) -> Iterator[Callable[[str], SweepResult]]:
+    """Yield what runs the quick size of a sweep into the store, once; all in the same processes."""
+    with shared_workers(2):
+        yield cache(lambda name: run_sweep(name, mode="quick", store=store))
 
 
 @pytest.mark.slow
