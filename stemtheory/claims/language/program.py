@@ -54,6 +54,6 @@ def _step(node: Expr) -> tuple[Callable[..., Any], Sequence[Expr]]:
             return partial(power_of, power=power), (base,)
         case Raised(base, exponent):
             return pow, (base, exponent)
-        case Call(function):
-            return FUNCTIONS[function], tuple(node.children())
+        case Call(function, parts):
+            return FUNCTIONS[function], parts
     raise TypeError(node)
