@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
-from stemtheory.algorithms import ALGORITHMS, Counts
+from stemtheory.algorithms import ALGORITHMS, Costs, Counts
 from stemtheory.bounds.fedavg import FEDAVG_BOUNDS
 from stemtheory.bounds.formulas import BoundFormula, Premise, Setting
 from stemtheory.bounds.inversion import LONGEST, first_fixed, first_on_curve
@@ -229,7 +230,7 @@ def promised(name: str, epsilon: float, start: Setting) -> Setting:
             " long the run, since its steps are constant: raise epsilon, b or I, or give nu."
         )
     meets = _condition(formula, lambda value: value <= epsilon)
-    T = first_fixed(lambda T: meets(start.at(T=T)), *_phase(formula, start))
+    T = _first_fixed(formula, start, meets, epsilon)
     return formula.settle(start.at(T=T))
 
 
@@ -259,9 +260,14 @@ def samples_per_worker(algorithm: str, setting: Setting, sync: str = "literal") 
 def counts_of(algorithm: str, setting: Setting, sync: str = "literal") -> Counts:
     """Return what the run of a setting costs a worker, vectors uncompressed, as it is counted."""
     s = setting
-    options = {"sync_batch": s.sync_batch, "sync": sync} if algorithm == "stem" else {}
-    costs = ALGORITHMS[algorithm].make(options).costs
+    costs = _costs(algorithm, s.sync_batch, sync)
     return costs.counts(s.T, b=s.b, I=s.I, B=s.initial_batch, K=s.K, dim=1)
+
+
+@lru_cache(maxsize=1024)  # a search asks for those of thousands of points
+def _costs(algorithm: str, sync_batch: int, sync: str) -> Costs:
+    options = {"sync_batch": sync_batch, "sync": sync} if algorithm == "stem" else {}
+    return ALGORITHMS[algorithm].make(options).costs
 
 
 def _condition(
@@ -273,6 +279,18 @@ def _condition(
         return setting.T >= formula.shortest(setting) and accepts(formula.value(setting))
 
     return meets
+
+
+def _first_fixed(
+    formula: BoundFormula, start: Setting, meets: Callable[[Setting], bool], aim: float
+) -> int:
+    """Return the smallest T, b and I held, that meets a condition on the bound beside ``aim``."""
+    return first_fixed(
+        lambda T: meets(start.at(T=T)),
+        *_phase(formula, start),
+        value=lambda T: formula.value(start.at(T=T)),
+        aim=aim,
+    )
 
 
 def _phase(formula: BoundFormula, s: Setting) -> tuple[int, float]:
@@ -307,6 +325,6 @@ def _vacuous_below(formula: BoundFormula, settled: Setting, reference: float) ->
         return None
     meets = _condition(formula, lambda value: value < reference)
     try:
-        return first_fixed(lambda T: meets(settled.at(T=T)), *_phase(formula, settled))
+        return _first_fixed(formula, settled, meets, reference)
     except UsageError:
         return None

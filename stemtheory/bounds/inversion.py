@@ -8,6 +8,7 @@ curve on which I is one number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from stemtheory.runtime import UsageError
@@ -17,13 +18,22 @@ from stemtheory.schedules import Curve
 LONGEST = 10**44
 # Above this I the value at the end of a stretch falls with I; below, factors (I-1) may beat it.
 _SCANNED = 12
+# Steps of a search for where a bound crosses, and the least fall that it takes for one.
+_SECANTS, _FLATTEST = 8, 0.02
 
 
-def first_fixed(meets: Callable[[int], bool], I: int, phase_end: float) -> int:
+def first_fixed(
+    meets: Callable[[int], bool],
+    I: int,
+    phase_end: float,
+    value: Callable[[int], float] | None = None,
+    aim: float = 0.0,
+) -> int:
     """Return the smallest multiple T of I that meets the condition.
 
     In the constant phase, T <= phase_end, every bound falls with T. Later it may rise once, then
     it falls for good: a bound that is too large at the end of the phase is met once, at the end.
+    Where the condition is that ``value`` is at most ``aim``, the search begins where they meet.
 
     Raises
     ------
@@ -32,7 +42,8 @@ def first_fixed(meets: Callable[[int], bool], I: int, phase_end: float) -> int:
     """
     end = int(min(phase_end, LONGEST)) // I
     first, last = (1, end) if end >= 1 and meets(end * I) else (end + 1, LONGEST // I)
-    S = _gallop(lambda S: meets(S * I), first, last)
+    guess = first if value is None else _crossing(lambda S: value(S * I), aim, first, last)
+    S = _gallop_from(lambda S: meets(S * I), first, guess, last)
     if S is None:
         raise UsageError(_TOO_LONG)
     return S * I
@@ -104,6 +115,39 @@ def _gallop(meets: Callable[[int], bool], first: int, last: int) -> int | None:
             return None
         low, S, stride = S + 1, min(S + stride, last), 16 * stride
     return _first(meets, low, S)
+
+
+def _gallop_from(meets: Callable[[int], bool], first: int, guess: int, last: int) -> int | None:
+    """Return what `_gallop` does: from a guess down to where it is not met, or up from there."""
+    if not meets(guess):
+        return _gallop(meets, guess, last)
+    high, stride = guess, 1
+    while high > first:
+        low = max(first, high - stride)
+        if not meets(low):
+            return _first(meets, low + 1, high)
+        high, stride = low, 16 * stride
+    return first
+
+
+def _crossing(value: Callable[[int], float], aim: float, first: int, last: int) -> int:
+    """Return about the S at which a bound comes down to ``aim``; a guess, and no more.
+
+    By secants, both scales logarithmic: a bound is a sum of powers, and so nearly straight.
+    """
+    S, before = first, None
+    for _ in range(_SECANTS):
+        now = value(S)
+        if not (aim > 0 and 0 < now < math.inf):
+            break
+        x, y = math.log(S), math.log(now / aim)
+        slope = -1.0 if before is None else min((y - before[1]) / (x - before[0]), -_FLATTEST)
+        before = x, y
+        following = min(max(math.ceil(math.exp(min(x - y / slope, math.log(last)))), first), last)
+        if math.log(following) == x:
+            break
+        S = following
+    return S
 
 
 def _first(meets: Callable[[int], bool], low: int, high: int) -> int:

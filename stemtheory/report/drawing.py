@@ -9,6 +9,7 @@ no pyplot state is touched, so no display is looked for and nothing stays open.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import io
 import os
@@ -53,6 +54,7 @@ FORMATS: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
 }
 STYLE = Path(__file__).with_name("style.mplstyle")
+FORMULAS = 4096  # kept when set: the numbers on the axes of all figures, in every size of letters
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,7 @@ def drawn(
         import matplotlib as mpl
         from matplotlib.figure import Figure as MatplotlibFigure
 
+        _keep_formulas()
         if width:
             mpl.rcParams.update(PRINTED)
             canvas: Canvas = printed_canvas()(figsize=(WIDTHS[width], size[1]))
@@ -228,6 +231,25 @@ def load_matplotlib() -> None:
         os.environ["MPLBACKEND"] = asked
         with contextlib.suppress(ValueError):
             mpl.rcParams["backend"] = asked
+
+
+def _keep_formulas() -> None:
+    """Have formulas that were set kept for all figures: matplotlib keeps 50, each for one canvas.
+
+    A figure is laid out several times, and half of it went into setting the same numbers again.
+    """
+    from matplotlib.mathtext import MathTextParser
+
+    known: Any = getattr(MathTextParser, "_parse_cached", None)  # there is no public way to it
+    if not hasattr(known, "cache_parameters"):
+        return
+    kept = functools.lru_cache(FORMULAS)(known.__wrapped__)
+    first: dict[str, Any] = {}  # parser of its kind: a raster or a path
+
+    def parse(parser: Any, *asked: Any) -> Any:
+        return kept(first.setdefault(parser._output_type, parser), *asked)
+
+    MathTextParser._parse_cached = parse  # type: ignore[attr-defined]
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from scipy.optimize import minimize
 
 from stemtheory.bounds import RSTAR
 from stemtheory.certificates import Weights
-from stemtheory.claims.language import Expr, Line, Scene, Symbol, Times, valued
+from stemtheory.claims.language import Line, Program, Symbol, valued
 from stemtheory.claims.language.letters import c_0, h_0, tau
 from stemtheory.claims.rstar.coefficients import (
     BATCHED,
@@ -81,33 +82,24 @@ class Proposal(NamedTuple):
     met: bool
 
 
-class _Numbers(Scene):
-    """A scene whose letters are numbers, or arrays of one shape."""
-
-    def __init__(self, values: Mapping[str, Floats | float]) -> None:
-        super().__init__()
-        self.values = values
-
-    def letter(self, symbol: Symbol, times: Times) -> Floats | float:
-        return self.values[symbol.name]
-
-    def of(self, node: Expr) -> Floats | float:
-        """Return the value of an expression."""
-        found: Floats | float = self.evaluation.value(node, Times({}))
-        return found
-
-
 def evaluated(
     within: Covered, weights: Weights, constants: Mapping[str, Floats | float]
 ) -> tuple[Floats, Floats]:
     """Return C, and by how much every line is met: right/left - 1, left being positive."""
     fixed = {name: float(value) for name, value in within.fixed.items()}
     sizes = {"M": float(within.ratio), "kappa": float(within.reading == "literal")}
-    scene = _Numbers({**constants, **fixed, **sizes})
-    C = sum(w * scene.of(c) for w, c in zip(weights, COEFFICIENTS, strict=True))
-    lines = WITH_ONE if within.least_I == 1 else LINES
-    slack = [scene.of(step.right) / scene.of(step.left) - 1 for step in lines.steps]
+    program = _program(WITH_ONE if within.least_I == 1 else LINES)
+    values = program.values({**constants, **fixed, **sizes})
+    sides = values[len(COEFFICIENTS) :]
+    C = sum(w * c for w, c in zip(weights, values[: len(COEFFICIENTS)], strict=True))
+    slack = [right / left - 1 for left, right in zip(sides[::2], sides[1::2], strict=True)]
     return np.asarray(C), np.array([np.broadcast_to(s, np.shape(C)) for s in slack])
+
+
+@cache
+def _program(lines: Line) -> Program:
+    """Return what gives c_D, c_S and c_Z, then the left and the right side of every line."""
+    return Program([*COEFFICIENTS, *(side for r in lines.steps for side in (r.left, r.right))])
 
 
 def proposed(

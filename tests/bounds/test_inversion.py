@@ -105,6 +105,32 @@ def test_the_search_of_the_constant_phase_ends_with_its_last_whole_round() -> No
     assert first_fixed(lambda T: T >= 14, 2, 13.0) == 14
 
 
+@pytest.mark.parametrize("power", [0.0, 1 / 3, 1.0, 3.0])
+@pytest.mark.parametrize("aim", [0.9, 1e-3, 1e-5])
+def test_where_a_search_begins_changes_what_it_takes_and_not_what_it_finds(
+    power: float, aim: float
+) -> None:
+    """A right guess, useless ones, and none: 1/S and a slower power, for whole rounds of 7."""
+    asked: list[int] = []
+
+    def bound(T: int) -> float:
+        return 0.5 / T + 0.5 * T**-power if power else 1 / T
+
+    def meets(T: int) -> bool:
+        asked.append(T)
+        return bound(T) <= aim
+
+    plain = first_fixed(meets, 7, math.inf)
+    assert bound(plain) <= aim
+    assert plain == 7 or bound(plain - 7) > aim
+    n = len(asked)
+    for value in (bound, lambda T: 1.0, lambda T: math.inf, lambda T: 1e-30, lambda T: T / 7):
+        assert first_fixed(meets, 7, math.inf, value, aim) == plain
+    asked.clear()
+    assert first_fixed(meets, 7, math.inf, bound, aim) == plain
+    assert len(asked) <= min(n, 5)
+
+
 def test_the_answer_may_fail_again_later() -> None:
     """The rule is the first T: where I jumps from 1 to 2, zeta appears and the bound rises."""
     at: dict[str, Any] = {"L": 1.0, "sigma": 0.01, "zeta": 40.0, "gap": 0.01}

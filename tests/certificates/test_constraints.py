@@ -92,13 +92,14 @@ def faults(x: Instance) -> list[str]:
         found += [f"{block}({u},{v})" for block in "MD" if zeros[block] and large[block]]
         if linked(u, v) and abs(x.D[i, j] - (s.K - 1) * x.M[i, j]) > tolerance:
             found.append(f"link({u},{v})")
+    known = {(n, mean): centred(v, mean) for n, v in run.vectors.items() for mean in (False, True)}
     for name, vector in x.round.vectors.items():
         if name == "ebar" and not s.stem:
             continue
         for is_mean, part in ((False, vector.deviations), (True, vector.mean)):
-            rest = -centred(run.vectors[name], is_mean)
+            rest = -known[name, is_mean]
             for basic, c in part.items():
-                rest = rest + float(c) * centred(run.vectors[basic], is_mean)
+                rest = rest + float(c) * known[basic, is_mean]
             found += [name] * bool(np.abs(rest).max() > tolerance)
     goal = x.left(descent(s)) - run.values["descent"]
     return found + ["goal"] * bool(abs(goal) > tolerance)
@@ -180,7 +181,8 @@ def test_the_checker_derives_the_same_from_the_statement(kind: tuple[str, str]) 
                 for row_of, one in zip(mine, basis, strict=True):
                     for entry, other in zip(row_of, basis, strict=False):
                         u, v = (block, one), (block, other)
-                        assert (T[u, v] + T[v, u]) / 2 == entry
+                        if entry or T[u, v] or T[v, u]:  # most are 0, and fractions take long
+                            assert T[u, v] + T[v, u] == 2 * entry
 
 
 def total_row(s: Statement, lam: Fraction, mu: Fraction) -> Row:

@@ -8,6 +8,7 @@ several of them mean equal formulas.
 import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -121,18 +122,26 @@ def covered(claim: Claim, seed: int, t: int) -> bool:
     return all(found_in(x, y, have) for x, y in wanted)
 
 
+@lru_cache(maxsize=32)  # a line's versions are held to the same
+def transcription(name: str, seed: int, t: int) -> tuple[Any, int, list[Pair]]:
+    """Return an assignment, its t, and the pairs of a claim's transcription there."""
+    claim = LINES[name]
+    r = assignment(claim, seed)
+    t = r.T if name == "U2" else t  # whose right side has a free t, read as T
+    defined(claim, r, t)
+    pairs = printed(name, r, t)
+    pairs += [(y, x) for x, y in pairs] if claim.identity else []
+    if name in DIVIDED:
+        pairs = [(second_hand.mean_gradient(r), y / (r.eta[r.T] * r.T / 2)) for _, y in pairs]
+    return r, t, pairs
+
+
 def agrees(claim: Claim, seed: int, t: int) -> bool:
     """Whether every comparison of a claim's line is one of the transcription's."""
     if claim.id in COVERED:
         return covered(claim, seed, t)
-    r = assignment(claim, seed)
-    t = r.T if claim.id == "U2" else t  # whose right side has a free t, read as T
-    defined(claim, r, t)
-    pairs = printed(claim.id, r, t)
-    pairs += [(y, x) for x, y in pairs] if claim.identity else []
-    if claim.id in DIVIDED:
-        pairs = [(second_hand.mean_gradient(r), y / (r.eta[r.T] * r.T / 2)) for _, y in pairs]
     assert claim.line is not None
+    r, t, pairs = transcription(claim.id, seed, t)
     given = getattr(claim.compare, "keywords", {}).get("given", letters.t)
     sides = RandomScene(r, t, given).sides(claim.line)
     if provided := getattr(claim.compare, "keywords", {}).get("provided"):

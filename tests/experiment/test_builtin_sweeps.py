@@ -5,6 +5,8 @@ tolerance: an honest fit fails with probability below 3e-3. Seeds are fixed.
 """
 
 import math
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from stemtheory.experiment.design.points import Machine, points
 from stemtheory.experiment.design.rules import rules
 from stemtheory.experiment.design.spec import MODES, load_spec
+from stemtheory.experiment.execute.workers import shared_workers
 from stemtheory.experiment.fits.exponents import Fit, check_columns
 from stemtheory.experiment.stored import stored_sweep
 from stemtheory.experiment.sweep import SweepResult, run_sweep
@@ -87,10 +90,17 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sweeps") / "all.sqlite"
 
 
+@pytest.fixture(scope="module")
+def swept(store: Path) -> Iterator[Callable[[str], SweepResult]]:
+    """Yield what runs the quick size of a sweep into the store, once; all in the same processes."""
+    with shared_workers(2):
+        yield cache(lambda name: run_sweep(name, mode="quick", store=store))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_quick_runs_show_the_exponents(name: str, store: Path) -> None:
-    found = run_sweep(name, mode="quick", store=store)
+def test_quick_runs_show_the_exponents(name: str, swept: Callable[[str], SweepResult]) -> None:
+    found = swept(name)
     assert found.count("ok") == found.cells_total
     for fit in found.fits:
         assert agrees(fit), fit.to_dict()
@@ -142,9 +152,11 @@ SHOWN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("figure", FIGURES)
-def test_figures_are_drawn_from_a_store(figure: str, store: Path) -> None:
+def test_figures_are_drawn_from_a_store(
+    figure: str, store: Path, swept: Callable[[str], SweepResult]
+) -> None:
     """The same bytes from the same store, without running anything."""
-    run_sweep(FIGURES[figure], mode="quick", store=store)
+    swept(FIGURES[figure])
     entry = figure_entry(figure)
     assert entry.sweep == FIGURES[figure]
     data = entry.table("quick", store, lambda _: None)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
@@ -33,20 +34,31 @@ NARROW = 1.6449 / 1.9600  # 90 % in the place of 95 %
 QUIET: Any = lambda _: None  # noqa: E731
 
 
+class FoundError(ValueError):
+    """A column is not what it should be, and no other is looked at."""
+
+
 class Held:
     """Columns compared with what they should be; ``found`` names those that are not."""
+
+    first_is_enough: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.found: list[str] = []
 
+    def note(self, fault: str) -> None:
+        if self.first_is_enough:
+            raise FoundError(fault)
+        self.found.append(fault)
+
     def same(self, column: str, got: ArrayLike, want: ArrayLike, rtol: float = 1e-9) -> None:
         got, want = np.asarray(got, dtype=np.float64), np.asarray(want, dtype=np.float64)
         if got.shape != want.shape or not np.allclose(got, want, rtol=rtol, atol=0, equal_nan=True):
-            self.found.append(f"{column}: {got} where {want} is right")
+            self.note(f"{column}: {got} where {want} is right")
 
     def true(self, column: str, fact: object) -> None:
         if not fact:
-            self.found.append(column)
+            self.note(column)
 
 
 def changed(table: FigureTable, **columns: Any) -> FigureTable:
@@ -88,15 +100,17 @@ def wrong_intervals(
 
 
 def survivors(table: FigureTable, faults: Faults) -> list[str]:
-    """Return the mutants in which nothing is found; an error is a finding."""
+    """Return the mutants in which nothing is found; one finding will do, and an error is one."""
     alive = []
-    for name, mutant in mutants(table):
-        try:
-            found = faults(mutant)
-        except (ArithmeticError, IndexError, KeyError, StopIteration, ValueError):
-            continue
-        if not found:
-            alive.append(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Held, "first_is_enough", True)
+        for name, mutant in mutants(table):
+            try:
+                found = faults(mutant)
+            except (ArithmeticError, IndexError, KeyError, StopIteration, ValueError):
+                continue
+            if not found:
+                alive.append(name)
     return alive
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import _mathtext
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure as Canvas
 
@@ -123,6 +124,19 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         write_whole(tmp_path / "taken", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_formula_is_set_once_for_all_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the next canvas too: half of drawing was setting numbers that had been set before."""
+    of_both = [picture(LINE, three_points(), kind) for kind in ("png", "svg")]
+
+    def refused(*_: object) -> None:
+        raise AssertionError("a formula is set again")
+
+    monkeypatch.setattr(_mathtext.Parser, "parse", refused)
+    assert [picture(LINE, three_points(), kind) for kind in ("png", "svg")] == of_both
+    with pytest.raises(AssertionError, match="set again"):
+        picture(LINE, three_points((1.0, 1e7, 1e14)), "png")
 
 
 @pytest.mark.parametrize("kind", ["png", "pdf", "svg"])

@@ -13,6 +13,8 @@ from stemtheory.algorithms import READINGS
 from stemtheory.simulator.trace import Trace
 
 pytestmark = pytest.mark.slow
+COMPILED = "fused" if find_spec("numba") else "array"
+CURVES = [(0.0, COMPILED), (0.5, "array"), (1.0, COMPILED)]  # either engine reaches the numbers
 
 
 def bound(name: str, trace: Trace) -> float:
@@ -41,13 +43,13 @@ def slope(x: list[float], y: list[float]) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-@pytest.mark.parametrize("nu", [0.0, 0.5, 1.0])
-def test_stem_on_its_curve_has_the_exponent_of_the_theorem(nu: float) -> None:
+@pytest.mark.parametrize(("nu", "engine"), CURVES)
+def test_stem_on_its_curve_has_the_exponent_of_the_theorem(nu: float, engine: str) -> None:
     """M against T/I: slope -1 within 0.05; at nu = 0 the intermediate bound is 2 to 3 times M."""
     problem = load_problem("quadratic", dim=1, h=1, sigma=1, noise="additive", zeta=0)
     rounds, measured, margins = [], [], []
     for T in 2 ** np.arange(10, 17):
-        trace = simulate(problem, T=int(T), nu=nu, replicates=160)
+        trace = simulate(problem, T=int(T), nu=nu, replicates=160, engine=engine)
         rounds.append(trace.counts.rounds)
         measured.append(mean(trace))
         margins.append(bound("stem-intermediate", trace) / mean(trace))
@@ -56,13 +58,13 @@ def test_stem_on_its_curve_has_the_exponent_of_the_theorem(nu: float) -> None:
         assert 2 < min(margins) <= max(margins) < 3
 
 
-@pytest.mark.parametrize("nu", [0.0, 0.5, 1.0])
-def test_fedavg_on_its_curve_has_the_exponent_of_its_theorem(nu: float) -> None:
+@pytest.mark.parametrize(("nu", "engine"), CURVES)
+def test_fedavg_on_its_curve_has_the_exponent_of_its_theorem(nu: float, engine: str) -> None:
     """M against sqrt(bKT): slope -1 within 0.03; the bound is 2 to 5 times M, its premise true."""
     problem = load_problem("quadratic", dim=1, h=1, sigma=1, noise="additive", zeta=0)
     rate, measured = [], []
     for T in 2 ** np.arange(12, 18):
-        trace = simulate(problem, "fedavg", T=int(T), nu=nu, replicates=24)
+        trace = simulate(problem, "fedavg", T=int(T), nu=nu, replicates=24, engine=engine)
         s = trace.settings
         assert s["T"] >= 81 * s["I"] ** 2 * s["b"] * s["K"]
         rate.append(float(np.sqrt(s["b"] * s["K"] * s["T"])))
@@ -98,9 +100,8 @@ def test_the_instance_that_breaks_the_theorem_under_overwrite() -> None:
     noise, so the engines differ in rounding alone, and the compiled one is taken where it is.
     """
     problem: Any = load_problem("quadratic", K=12, dim=1, h=0.004, sigma=0, zeta=2, L=1)
-    engine = "fused" if find_spec("numba") else "array"
     sizes: dict[str, Any] = {"T": 150_000, "b": 96, "I": 6, "x1": 18, "replicates": 1}
-    runs = {sync: simulate(problem, sync=sync, engine=engine, **sizes) for sync in READINGS}
+    runs = {sync: simulate(problem, sync=sync, engine=COMPILED, **sizes) for sync in READINGS}
     for sync, left in {"literal": 4.1e-4, "average-first": 4.1e-4, "overwrite": 1704.0}.items():
         right = bound("stem-theorem", runs[sync])
         assert right == pytest.approx(104.7, abs=0.05)

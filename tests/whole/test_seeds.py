@@ -16,7 +16,7 @@ def test_another_seed_brings_no_surprise() -> None:
 
     False alarms: 1e-3 for the whole ledger, by construction (stemtheory.claims.judge.ALPHA).
     """
-    document = stemtheory.verify(mode="quick", seed=1)
+    document = stemtheory.verify(mode="quick", seed=1, jobs=1)
     unexpected = [(r["id"], r["reading"], r["where"], r["verdict"]) for r in document["unexpected"]]
     assert unexpected == []
     assert len(document["claims"]) > 200

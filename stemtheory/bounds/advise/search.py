@@ -263,8 +263,10 @@ def _offer(q: Question, algorithm: str, bound: str, s: Setting, nu: float | None
     steps = formula.steps(s.at(b=b))
     decays = getattr(steps, "constant_phase_end", math.inf)
     counted = counts_of(formula.algorithm, s, sync)
-    plain = counts_of(formula.algorithm, s.at(sync_batch=1), sync).samples_per_worker
     samples, vectors = counted.samples_per_worker, counted.vectors_up
+    plain = samples
+    if s.sync_batch > 1:
+        plain = counts_of(formula.algorithm, s.at(sync_batch=1), sync).samples_per_worker
     return Offer(
         algorithm,
         bound,

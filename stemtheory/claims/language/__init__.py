@@ -37,5 +37,6 @@ from stemtheory.claims.language.mutation import wrong_versions as wrong_versions
 from stemtheory.claims.language.printing import latex as latex
 from stemtheory.claims.language.printing import tex as tex
 from stemtheory.claims.language.printing import text as text
+from stemtheory.claims.language.program import Program as Program
 from stemtheory.claims.language.ranges import nonnegative as nonnegative
 from stemtheory.claims.language.units import checked as checked

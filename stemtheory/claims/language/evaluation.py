@@ -136,7 +136,7 @@ class Evaluation:
             case Product(factors):
                 return reduce(mul, _beside(factors, self._parts(node, times)))
             case Raised(base, Exact(power)):
-                return _power(self.value(base, times), power)
+                return power_of(self.value(base, times), power)
             case Raised(base, exponent):
                 return self.value(base, times) ** self.value(exponent, times)
             case Call(function):
@@ -269,7 +269,7 @@ def _summed(chosen: Any, body: Any) -> Any:
     return np.stack([body[row].sum(axis=0) for row in chosen])  # NaN where it is, and only there
 
 
-def _power(value: Any, power: Fraction) -> Any:
+def power_of(value: Any, power: Fraction) -> Any:
     """Return a power; a whole one by products alone, since intervals have no other."""
     if power.denominator == 3:
         return np.cbrt(value) ** int(power.numerator)

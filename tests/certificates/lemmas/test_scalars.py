@@ -47,10 +47,10 @@ def test_the_premises_can_be_met(fact: Fact) -> None:
 @pytest.mark.parametrize("fact", EVERY, ids=NAMES)
 def test_its_mutant_is_refused_with_numbers(fact: Fact) -> None:
     wrong = versions(line_of(fact), fact.mutant)
-    broken = [line for line in wrong if scalars.counterexample(fact, line)]
-    assert broken
+    broken = next((line for line in wrong if scalars.counterexample(fact, line)), None)
+    assert broken is not None
     with pytest.raises(UnprovedError):
-        scalars.prove(fact, broken[0])
+        scalars.prove(fact, broken)
 
 
 @pytest.mark.parametrize("fact", EVERY, ids=NAMES)

@@ -18,7 +18,7 @@ from stemtheory.claims.base import (
     quadratic,
 )
 from stemtheory.claims.evidence.counterexamples import read_as
-from stemtheory.claims.evidence.measured import measure, premises
+from stemtheory.claims.evidence.measured import MeasuredRun, measure, premises
 from stemtheory.claims.language import Q
 from stemtheory.claims.language.letters import (
     B,
@@ -42,7 +42,7 @@ from stemtheory.claims.language.letters import (
 from stemtheory.claims.panel import path_cases
 from stemtheory.claims.paper.stem.potential import descent, potential
 from stemtheory.claims.stating import AVERAGE, stated, whole_run
-from stemtheory.runtime import Verdict
+from stemtheory.runtime import MODES, Verdict
 
 LABEL = "Thm: PR_Convergence_Main_App"
 FOUR_READINGS = (*ALL_READINGS, "average-both")
@@ -135,9 +135,28 @@ theorem = AVERAGE <= (
     + fading * zeta**2 * (I - 1) / I
 )
 
+
+def company(case: Case) -> tuple[Case, ...]:
+    """Return the runs that share a kernel with a case: the long ones, and those of its level.
+
+    Cases of one problem and one set of dials, in every reading, make one kernel worth compiling
+    from the default level on. A case of no level, such as a hunt's, keeps to the long ones.
+    """
+    plain = replace(case, reading=FOUR_READINGS[0], seed=0)
+    panel = next((cases for cases in map(run_cases, MODES) if plain in cases), ())
+    alike = (other for other in panel if (other.problem, other.dials) == (case.problem, case.dials))
+    read = tuple(replace(other, reading=name) for other in alike for name in FOUR_READINGS)
+    return (*LONG, *read)
+
+
+def measured(case: Case) -> MeasuredRun:
+    """Return what the runs of a case measure, by the engine that suits all that run with them."""
+    return measure(case, beside=company(case))
+
+
 bounded = partial(
     whole_run,
-    measured=partial(measure, beside=LONG),
+    measured=measured,
     cases=run_cases,
     readings=FOUR_READINGS,
     expected=BROKEN,

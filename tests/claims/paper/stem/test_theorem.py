@@ -28,6 +28,7 @@ from stemtheory.claims.paper.stem.theorem import (
     CONTRAST,
     G4,
     LONG,
+    company,
     potential_cases,
     run_cases,
 )
@@ -182,8 +183,21 @@ def test_long_runs_are_compiled_together_and_measure_the_same() -> None:
         *_, run = together([each.run for each in (*LONG, case)])
         assert (run.numerics.engine, case.run.numerics.engine) == ("fused", "auto")
         assert measure(case, LONG).mean == pytest.approx(measure(case).mean, rel=1e-6)
-    for case in set(run_cases("quick")) - set(LONG):
-        assert together([*(each.run for each in LONG), case.run])[-1].numerics.engine != "fused"
+
+
+def test_what_the_default_level_adds_is_compiled_and_quick_runs_are_not() -> None:
+    """By the runs of the level alone: any reading, any seed, whichever claim asks first."""
+    pytest.importorskip("numba")
+
+    def engine(case: Case) -> str:
+        return together([each.run for each in (*company(case), case)])[-1].numerics.engine
+
+    quick, default = run_cases("quick"), run_cases("default")
+    added = default[len(quick) :]
+    assert {engine(case) for case in added} == {"fused"}
+    assert engine(replace(added[-1], reading="overwrite", seed=7)) == "fused"
+    assert company(replace(added[-1], K=3)) == LONG
+    assert {engine(case) for case in set(quick) - set(LONG)} == {"array", "auto"}
 
 
 @pytest.mark.slow
