@@ -38,7 +38,7 @@ from stemtheory.runtime.philox import (
     WEYL,
     PhiloxStream,
 )
-from stemtheory.runtime.processes import cores, machine_bytes, side_by_side
+from stemtheory.runtime.processes import cores, machine_bytes, shared_processes, side_by_side
 from stemtheory.runtime.progress import (
     MODES,
     Listener,
