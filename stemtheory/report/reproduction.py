@@ -138,11 +138,10 @@ def every_part(
         return found
 
     with shared_processes(cores()):
-        waits |= {
-            "claims": begun_claims(mode, manifest, packs),
-            "bounds": begun_bounds(mode, manifest),
-            "sweeps": swept,
-        }
+        # bounds first: their processes start while the ledger is read
+        waits["bounds"] = begun_bounds(mode, manifest)
+        waits["claims"] = begun_claims(mode, manifest, packs)
+        waits["sweeps"] = swept
         ends = itertools.accumulate(PARTS[mode].values(), initial=0.0)
         found = {}
         for name, span in zip(PARTS[mode], itertools.pairwise(ends), strict=True):
