@@ -7,13 +7,14 @@ from typing import Any
 
 from stemtheory.claims.base import Claim
 from stemtheory.claims.casefiles import case_files
-from stemtheory.claims.checking import check, row_json, subjects
+from stemtheory.claims.checking import subjects
+from stemtheory.claims.kept import judged, rows_of
 from stemtheory.claims.language import spoken_of
 from stemtheory.claims.ledger import Packs, of_pack, one
 from stemtheory.claims.rules import versions_of
 
 
-def explain(name: str, packs: Packs = ()) -> dict[str, Any]:
+def explain(name: str, packs: Packs = (), *, keep: bool = False) -> dict[str, Any]:
     """Return what a claim says, its premises, quick verdicts, counterexamples, repair and mutants.
 
     Parameters
@@ -23,6 +24,9 @@ def explain(name: str, packs: Packs = ()) -> dict[str, Any]:
         them; or ``package.module:NAME`` of your own.
     packs
         Names or folders of packs to look in; every installed one without any.
+    keep
+        Whether the verdicts may be those that an earlier call kept, as long as no source of this
+        package has changed since, and are kept themselves; only of claims that ship.
 
     Returns
     -------
@@ -41,7 +45,7 @@ def explain(name: str, packs: Packs = ()) -> dict[str, Any]:
     'stem-contraction'
     """
     claim = one(name, packs)
-    return told(claim, [row_json(row) for row in check(claim)])
+    return told(claim, rows_of(claim) if keep else judged(claim))
 
 
 def told(claim: Claim, rows: list[dict[str, Any]]) -> dict[str, Any]:
