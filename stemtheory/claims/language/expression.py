@@ -333,6 +333,8 @@ def put(node: Expr, index: Index, to: Index) -> Expr:
 
 def valued(line: Line, values: Mapping[str, Expr]) -> Line:
     """Return a line with letters that stand at no index replaced, by name."""
+    if not values:
+        return line  # itself: what is known of its parts would be lost with a copy
 
     def new(part: Expr) -> Expr:
         if isinstance(part, Symbol) and not part.at:

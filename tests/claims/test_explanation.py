@@ -6,12 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from stemtheory.claims import explain, kept, one, verify
+from stemtheory.claims import explain, explanation, one, verify
 from stemtheory.cli import main
 from tests.helpers.sources import ROOT
 
@@ -25,20 +24,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "verdicts"
 
 
-@pytest.fixture
-def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a folder that stands for the package, with one module and a linked catalogue."""
-    package, catalogue = tmp_path / "package", tmp_path / "problems"
-    for place in (package, catalogue):
-        place.mkdir()
-        (place / "module.py").write_text("L = 1\n", encoding="utf-8")
-    (package / "problems").symlink_to(catalogue)
-    monkeypatch.setattr(kept, "PACKAGE", package)
-    kept.fingerprint.cache_clear()
-    yield package
-    kept.fingerprint.cache_clear()
-
-
 def never(*_: object) -> None:
     raise AssertionError("the claim was judged again")
 
@@ -48,55 +33,32 @@ def test_rows_are_judged_once_and_are_those_of_verify(
 ) -> None:
     first = explain(CLAIM, keep=True)
     assert first["rows"] == verify([CLAIM], jobs=1)["claims"]
-    monkeypatch.setattr(kept, "check", never)
+    monkeypatch.setattr(explanation, "check", never)
     assert explain(CLAIM, keep=True) == first
     with pytest.raises(AssertionError, match="judged again"):
         explain(CLAIM)
-    assert [path.name for path in folder.iterdir()] == [f"stem-{CLAIM}.json"]
-
-
-@pytest.mark.parametrize("file", ["module.py", "problems/module.py"])
-def test_another_source_is_another_key(sources: Path, file: str) -> None:
-    before = kept.fingerprint()
-    kept.fingerprint.cache_clear()
-    assert kept.fingerprint() == before
-    (sources / file).write_text("L = 2\n", encoding="utf-8")
-    kept.fingerprint.cache_clear()
-    assert kept.fingerprint() != before
-
-
-@pytest.mark.parametrize("beneath", ["version", "machine"])
-def test_other_things_beneath_are_another_key(
-    sources: Path, beneath: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = kept.fingerprint()
-    if beneath == "version":
-        monkeypatch.setattr(kept, "version", lambda package: "0")
-    else:
-        monkeypatch.setattr(kept.platform, "node", lambda: "elsewhere")
-    kept.fingerprint.cache_clear()
-    assert kept.fingerprint() != before
+    assert [path.name for path in folder.iterdir()] == [f"{CLAIM}.json"]
 
 
 @pytest.mark.parametrize("damage", ["", "{}", '{"key": 1, "rows": []}', "[]", "\ufffd{"])
 def test_what_is_damaged_is_judged_anew_and_mended(folder: Path, damage: str) -> None:
-    rows = kept.rows_of(one(CLAIM))
-    file = folder / f"stem-{CLAIM}.json"
+    rows = explanation.kept_rows(one(CLAIM))
+    file = folder / f"{CLAIM}.json"
     whole = file.read_text("utf-8")
     file.write_text(damage, encoding="utf-8")
-    assert kept.rows_of(one(CLAIM)) == rows
+    assert explanation.kept_rows(one(CLAIM)) == rows
     assert file.read_text("utf-8") == whole
 
 
 def test_a_key_that_is_not_asked_finds_nothing(folder: Path) -> None:
     """The mutant of the check above: rows that are wrong are shown where the key is right."""
-    kept.rows_of(one(CLAIM))
-    file = folder / f"stem-{CLAIM}.json"
+    explanation.kept_rows(one(CLAIM))
+    file = folder / f"{CLAIM}.json"
     found = json.loads(file.read_text("utf-8"))
     file.write_text(json.dumps({**found, "rows": []}), encoding="utf-8")
-    assert kept.rows_of(one(CLAIM)) == []
+    assert explanation.kept_rows(one(CLAIM)) == []
     file.write_text(json.dumps({"key": "another", "rows": []}), encoding="utf-8")
-    assert kept.rows_of(one(CLAIM)) == found["rows"]
+    assert explanation.kept_rows(one(CLAIM)) == found["rows"]
 
 
 def test_a_folder_that_cannot_be_written_is_done_without(
@@ -104,12 +66,11 @@ def test_a_folder_that_cannot_be_written_is_done_without(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("STEMTHEORY_CACHE", str(tmp_path / "file"))
-    assert kept.rows_of(one(CLAIM)) == verify([CLAIM], jobs=1)["claims"]
+    assert explanation.kept_rows(one(CLAIM)) == verify([CLAIM], jobs=1)["claims"]
 
 
 def test_a_users_own_claim_is_not_kept(folder: Path) -> None:
-    claim = one("tests.helpers.example_claim:CONTRACTION")
-    assert kept.rows_of(claim)
+    assert explain("tests.helpers.example_claim:CONTRACTION", keep=True)["rows"]
     assert not folder.exists()
 
 
@@ -123,4 +84,4 @@ def test_only_a_process_of_its_own_keeps(folder: Path, capsys: pytest.CaptureFix
         for _ in range(2)
     ]
     assert [one.stdout.decode() for one in done] == [capsys.readouterr().out] * 2
-    assert (folder / f"stem-{CLAIM}.json").is_file()
+    assert (folder / f"{CLAIM}.json").is_file()
