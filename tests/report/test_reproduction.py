@@ -330,15 +330,22 @@ def test_claims_and_bounds_are_begun_before_the_sweeps(
         def begun(*given: Any) -> Any:
             wait = begin(*given)
             seen.append(f"{name} begun")
-            return lambda: (seen.append(name), wait())[1]
+
+            def told() -> Any:
+                seen.append(name)
+                return wait()
+
+            return told
 
         return begun
 
+    def swept(*_: Any) -> tuple[list[Any], list[str]]:
+        seen.append("sweeps")
+        return [], []
+
     for name in ("claims", "bounds"):
         monkeypatch.setattr(report, f"begun_{name}", watched(name, vars(report)[f"begun_{name}"]))
-    monkeypatch.setattr(
-        report_sweeps, "every_sweep", lambda *_: (seen.append("sweeps"), ([], []))[1]
-    )
+    monkeypatch.setattr(report_sweeps, "every_sweep", swept)
     report.reproduce(mode=mode, out=tmp_path)
     assert seen == order
 
