@@ -21,6 +21,8 @@ STARTS = {
     "bound stem-theorem": ("-m", "stemtheory", "bound", "stem-theorem"),
     "run quadratic": ("-m", "stemtheory", "run", "quadratic"),
     "explain M3": ("-m", "stemtheory", "explain", "M3"),
+    # a call of the function keeps nothing of the claim's verdicts, and finds nothing kept
+    "explain M3, judged": ("-c", "from stemtheory.cli import main; main(['explain', 'M3'])"),
 }
 
 

@@ -7,6 +7,7 @@ the quotient of the sides is about 1 whatever happens, and the check cannot fail
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -217,6 +218,30 @@ ALL_READINGS = ("literal", "average-first", "overwrite")
 RIGHT_READINGS = ("literal", "average-first")
 
 
+class Printed:
+    """A field of text that may be given as a function, which is called when it is first read.
+
+    A pack has a hundred formulas, and most commands show one of them or none.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the field's name."""
+        self.name = name
+
+    def __get__(self, claim: object | None, owner: type) -> str:
+        """Return the text; of the class, which is the default, an empty one."""
+        if claim is None:
+            return ""
+        given: str | Callable[[], str] = vars(claim)[self.name]
+        if callable(given):
+            given = vars(claim)[self.name] = given()
+        return given
+
+    def __set__(self, claim: object, given: str | Callable[[], str]) -> None:
+        """Keep what was given."""
+        vars(claim)[self.name] = given
+
+
 @dataclass(frozen=True)
 class Claim:
     """One line of the paper (or of the repair), ready to be checked.
@@ -240,7 +265,7 @@ class Claim:
     label: str
     kind: Kind
     statement: str
-    formula: str
+    formula: Printed = Printed()
     compare: Compare | None = None
     cases: Callable[[str], tuple[Any, ...]] | None = None
     premises: Callable[[Any], tuple[Premise, ...]] = lambda subject: ()
@@ -254,11 +279,18 @@ class Claim:
     section: str = ""
     line: Line | None = None
     by_hand: str = ""
-    excess: str = ""
+    excess: Printed = Printed()
     pack: Pack | None = None
     algorithm: str = ""
     hunted: Callable[[Any, str], Case] | None = None
     sharp: str = ""
+
+    def placed(self, section: str, pack: Pack) -> Claim:
+        """Return the claim of a section of a pack; unlike ``replace`` it reads no text."""
+        made = copy(self)
+        algorithm = self.algorithm or pack.algorithm
+        vars(made).update(section=section, pack=pack, algorithm=algorithm)
+        return made
 
     @property
     def printed(self) -> Label:

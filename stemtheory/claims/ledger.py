@@ -107,9 +107,7 @@ def _of_section(pack: Pack, section: str) -> Iterator[Claim]:
                 f"pack {pack.name}: claim {claim.id} cites {claim.label!r:.80}, which is none of"
                 f" the labels in {FILE}: add it there, or correct the claim."
             )
-        yield replace(
-            claim, section=section, pack=pack, algorithm=claim.algorithm or pack.algorithm
-        )
+        yield claim.placed(section, pack)
 
 
 def aliases(packs: Packs = ()) -> dict[str, tuple[str, ...]]:

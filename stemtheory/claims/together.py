@@ -129,6 +129,28 @@ def outcomes(
     packs: Packs = (),
 ) -> list[Outcome]:
     """Return one outcome per selected claim, in the order of the ledger."""
+    return begun(
+        patterns,
+        level=level,
+        mutants=mutants,
+        seed=seed,
+        jobs=jobs,
+        progress=progress,
+        packs=packs,
+    )()
+
+
+def begun(
+    patterns: Sequence[str] = (),
+    *,
+    level: str = "quick",
+    mutants: bool = False,
+    seed: int = 0,
+    jobs: int | None = None,
+    progress: Progress = lambda text: None,
+    packs: Packs = (),
+) -> Callable[[], list[Outcome]]:
+    """Begin with the claims where processes are shared; return what waits for their outcomes."""
     chosen, mutants = select(patterns, packs), truth("mutants", mutants)
     level, seed = choice("mode", level, MODES), whole("seed", seed, 0)
     jobs = None if jobs is None else whole("jobs", jobs)
@@ -137,13 +159,18 @@ def outcomes(
     efforts = {c.id: effort(c, level) for c in chosen}
     waiting = sorted(orders.values(), key=lambda order: -efforts[order[1]])
     few = jobs is None and len(chosen) < ALONE and level == "quick"
-    done: dict[str, Outcome] = {}
-    worked = counter(sum(efforts.values()))
-    for outcome in side_by_side(answer, waiting, 1 if few else jobs or cores()):
-        done[outcome.name] = outcome
-        worked(efforts[outcome.name])
-        progress(f"{len(done)}/{len(chosen)} {outcome.name}")
-    return [done[name] for name in orders]
+    answers = side_by_side(answer, waiting, 1 if few else jobs or cores())
+
+    def wait() -> list[Outcome]:
+        done: dict[str, Outcome] = {}
+        worked = counter(sum(efforts.values()))
+        for outcome in answers:
+            done[outcome.name] = outcome
+            worked(efforts[outcome.name])
+            progress(f"{len(done)}/{len(chosen)} {outcome.name}")
+        return [done[name] for name in orders]
+
+    return wait
 
 
 def answer(

@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     return console.guarded(
         lambda: program(arguments[0]).main(
-            args=arguments, prog_name="stemtheory", standalone_mode=False
+            args=arguments, prog_name="stemtheory", standalone_mode=False, obj=argv is None
         ),
         as_json="--json" in arguments,
         last=argv is None,

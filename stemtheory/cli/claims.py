@@ -154,7 +154,11 @@ def _replay(target: str, trust: bool, packs: Sequence[str], json: bool) -> int:
 
 
 def explain(
-    name: ClaimName, pack: PackNames = None, tex: TexFile = None, json: o.Json = False
+    context: typer.Context,
+    name: ClaimName,
+    pack: PackNames = None,
+    tex: TexFile = None,
+    json: o.Json = False,
 ) -> int:
     """A claim's statement, formula, premises, verdicts, counterexamples and repair."""
     from stemtheory.certificates import is_certified, proof_of
@@ -163,7 +167,8 @@ def explain(
     from stemtheory.cli import display_claims
     from stemtheory.report import claims_latex
 
-    document, claim = explained(name, pack or ()), one(name, pack or ())
+    # kept by a process of its own alone: in another's what is loaded may have been changed
+    document, claim = explained(name, pack or (), keep=bool(context.obj)), one(name, pack or ())
     if is_certified(claim):
         document["certificates"] = _certificates("quick")
     document["proved"] = proof_of(claim)

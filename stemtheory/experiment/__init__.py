@@ -25,6 +25,6 @@ if TYPE_CHECKING:
         swept_columns,
     )
     from stemtheory.experiment.stored import stored_sweep, sweep_for, swept
-    from stemtheory.experiment.sweep import Progress, SweepResult, run_sweep
+    from stemtheory.experiment.sweep import Progress, SweepResult, planned, run_sweep
 
 __getattr__, __dir__ = face(__name__)

@@ -271,6 +271,13 @@ def _loaded(sweep: str | Path, mode: str) -> Spec:
     return spec
 
 
+@one_blas_thread()
+def planned(spec: Spec) -> tuple[Cell, ...]:
+    """Return the cells that a sweep has in a store which is new; nothing is measured or run."""
+    _, found = settle(spec, Machine(resolve("auto").name))
+    return tuple({point.cell.id: point.cell for point in found}.values())
+
+
 def settle_store(path: Path, spec: Spec) -> None:
     """Make a store in which ``auto`` is settled for all of a sweep, before a part of it runs."""
     machine, _ = settle(spec, _stored(path, spec)[0])

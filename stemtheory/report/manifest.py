@@ -25,6 +25,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 NAME = "manifest.json"
 BENEATH = ("numpy", "scipy", "matplotlib")
 # Found by name at run time, so no import statement leads there.
+Made = tuple[Any, Iterable[Path]]  # a result, and its files
 ALWAYS = ("stemtheory.problems", "stemtheory.algorithms")
 
 
@@ -35,19 +36,34 @@ class Manifest:
         self.folder, self.progress = folder, progress
         self.parts = _read(folder / NAME)
 
-    def made(self, part: str, key: str, make: Callable[[bool], tuple[Any, Iterable[Path]]]) -> Any:
+    def made(self, part: str, key: str, make: Callable[[bool], Made]) -> Any:
         """Return the result of ``part``: the one that is here, or what ``make`` returns with files.
 
         ``make`` is told whether the part was begun with this key before.
         """
+        return self.begun(part, key, lambda again: lambda: make(again))()
+
+    def begun(
+        self, part: str, key: str, start: Callable[[bool], Callable[[], Made]]
+    ) -> Callable[[], Any]:
+        """Begin with ``part`` if its result is not here; return what waits for the result.
+
+        ``start`` is told whether the part was begun with this key before, and returns what waits
+        for the result and its files.
+        """
         kept = self.kept(part, key)
-        if kept is not None:
-            self.progress(f"{part}: as before")
-            listener()(1.0, True)
-            return kept
-        result, files = make(self.begin(part, key))
-        self.done(part, key, result, files)
-        return result
+        finish = start(self.begin(part, key)) if kept is None else None
+
+        def wait() -> Any:
+            if finish is None:
+                self.progress(f"{part}: as before")
+                listener()(1.0, True)
+                return kept
+            result, files = finish()
+            self.done(part, key, result, files)
+            return result
+
+        return cache(wait)
 
     def kept(self, part: str, key: str) -> Any:
         """Return the result of ``part`` if it was made with ``key`` and its files are untouched."""

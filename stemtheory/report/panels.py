@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -243,8 +243,10 @@ def finish(canvas: Canvas) -> None:
         for legend in list(canvas.legends):
             _narrower(legend, panels[0], canvas)
     canvas.draw_without_rendering()
+    # how far left a panel reaches takes long to find, and does not depend on anybody's title
+    lefts = [ax.get_tightbbox().x0 for ax in canvas.axes]  # type: ignore[union-attr]
     for ax in panels:
-        _wrap_title(ax, canvas)
+        _wrap_title(ax, canvas, lefts)
         if moved is not None:
             _thin_ticks(ax)
     if moved is not None and canvas.legends:
@@ -308,10 +310,13 @@ def _narrower(legend: Legend, panel: Axes, canvas: Canvas) -> None:
     canvas.legend(handles, [label for label, _ in shown], loc="outside lower center", ncols=columns)
 
 
-def _wrap_title(ax: Axes, canvas: Canvas) -> None:
-    """Break the title where it would reach beyond its panel's place on the figure."""
+def _wrap_title(ax: Axes, canvas: Canvas, lefts: Sequence[float]) -> None:
+    """Break the title where it would reach beyond its panel's place on the figure.
+
+    ``lefts`` are the left ends of all panels, in pixels.
+    """
     title = ax._left_title  # type: ignore[attr-defined]  # there is no public way to it
-    text, room = title.get_text(), _room(ax, canvas)
+    text, room = title.get_text(), _room(ax, canvas, lefts)
     words = re.split(r"(?<!=) (?!=)(?=(?:[^$]*\$[^$]*\$)*[^$]*$)", text)  # no formula
     lines = words[:1]
     for word in words[1:]:
@@ -323,15 +328,15 @@ def _wrap_title(ax: Axes, canvas: Canvas) -> None:
     title.set_text("\n".join(lines))
 
 
-def _room(ax: Axes, canvas: Canvas) -> float:
+def _room(ax: Axes, canvas: Canvas, lefts: Sequence[float]) -> float:
     """Return the pixels from the panel's left edge to the next panel's, or to the figure's end.
 
     Two titles side by side are kept a letter's height apart.
     """
     box = ax.get_window_extent()
     gap = float(ax.title.get_fontsize()) * canvas.dpi / 72
-    lefts = [other.get_tightbbox().x0 - gap for other in canvas.axes if other is not ax]  # type: ignore[union-attr]
-    return float(min([x for x in lefts if x > box.x0 + box.width / 2] + [canvas.bbox.x1]) - box.x0)
+    later = [x - gap for x in lefts if x - gap > box.x0 + box.width / 2]  # its own is not
+    return float(min([*later, canvas.bbox.x1]) - box.x0)
 
 
 def legend_over_data(ax: Axes) -> bool:

@@ -15,6 +15,7 @@ from stemtheory.experiment import (
     SweepResult,
     export_records,
     load_spec,
+    planned,
     point_records,
     run_sweep,
     shared_workers,
@@ -54,18 +55,16 @@ def every_sweep(mode: str, manifest: Manifest) -> tuple[list[Result], list[str]]
 
 def within_budget(mode: str) -> tuple[dict[str, float], list[str]]:
     """Return the sweeps of a report with their predicted seconds, and those that are too long."""
-    planned = sorted((predicted(name, mode), name) for name in catalogue.names("sweeps"))
-    ends = itertools.accumulate(seconds for seconds, _ in planned)
+    every = sorted((predicted(name, mode), name) for name in catalogue.names("sweeps"))
+    ends = itertools.accumulate(seconds for seconds, _ in every)
     fits = [end <= BUDGET[mode] for end in ends]
-    chosen = {name: seconds for (seconds, name), fit in zip(planned, fits, strict=True) if fit}
-    return chosen, [name for _, name in planned[len(chosen) :]]
+    chosen = {name: seconds for (seconds, name), fit in zip(every, fits, strict=True) if fit}
+    return chosen, [name for _, name in every[len(chosen) :]]
 
 
 def predicted(name: str, mode: str) -> float:
     """Return the seconds that the cost model predicts: the same wherever numba is."""
-    plan = run_sweep(load_spec(name, mode), store=Path("no such store"), dry_run=True)
-    cells = {point.cell.id: point.cell for point in plan.points}
-    return sum(weight(cell) for cell in cells.values())
+    return sum(map(weight, planned(load_spec(name, mode))))
 
 
 def one_sweep(name: str, mode: str, manifest: Manifest) -> Result:

@@ -32,7 +32,7 @@ from stemtheory.report.drawing import (
 )
 from stemtheory.report.explorer import NAME as EXPLORER
 from stemtheory.report.explorer import write_explorer
-from stemtheory.report.manifest import Manifest, key_of
+from stemtheory.report.manifest import Made, Manifest, key_of
 from stemtheory.report.pages import TEMPLATES
 from stemtheory.report.report_page import report_page
 from stemtheory.report.tables import Column, Table, Value
@@ -43,6 +43,7 @@ from stemtheory.runtime import (
     listener,
     part,
     several,
+    shared_processes,
     side_by_side,
     uncounted,
     write_whole,
@@ -58,8 +59,13 @@ STEPS = {"quick": 4096, "full": 65536}
 REPLICATES = 32
 FORMATS = {"quick": ("png",), "full": ("png", "pdf", "svg")}  # the page shows the first
 APART = ("paper_figure", "gradient_floor")  # figures that take longer than all others together
-# The shares of claims, bounds, sweeps and figures in the time: quick measured, full guessed.
-PARTS = {"quick": (0.3, 0.1, 0.2, 0.4), "full": (0.2, 0.1, 0.5, 0.2)}
+# The shares of the parts in the time, in the order in which they are waited for: quick measured,
+# full guessed. Claims and bounds are worked at beside the sweeps; but where these take hours, what
+# is done is kept before.
+PARTS = {
+    "quick": {"sweeps": 0.45, "claims": 0.1, "bounds": 0.05, "figures": 0.4},
+    "full": {"claims": 0.2, "bounds": 0.1, "sweeps": 0.5, "figures": 0.2},
+}
 CLAIMS: tuple[str, ...] = ()  # patterns of the claims that are checked: all
 
 
@@ -91,15 +97,9 @@ def reproduce(
     folder = writable_folder(out)
     load_matplotlib()
     manifest = Manifest(folder, progress)
-    shares = list(itertools.accumulate(PARTS[mode], initial=0.0))
-    with part(*shares[0:2]):
-        ledger = checked_claims(mode, manifest, packs)
-    with part(*shares[1:3]):
-        table, unexpected = measured_against_bounds(mode, manifest)
-    with part(*shares[2:4]):
-        sweeps, long_sweeps = report_sweeps.every_sweep(mode, manifest)
-    with part(*shares[3:5]):
-        figures, left_out = every_figure(mode, kinds, manifest)
+    found = every_part(mode, kinds, manifest, packs)
+    ledger, (table, unexpected) = found["claims"], found["bounds"]
+    (sweeps, long_sweeps), (figures, left_out) = found["sweeps"], found["figures"]
     progress("writing the report")
     write_explorer(folder / EXPLORER, beside=True)
     page = report_page(
@@ -126,35 +126,63 @@ def reproduce(
     }
 
 
-def every_figure(
+def every_part(
+    mode: str, formats: tuple[str, ...], manifest: Manifest, packs: Packs
+) -> dict[str, Any]:
+    """Return what each of ``PARTS`` has found; they share processes, so that none is idle."""
+    waits: dict[str, Callable[[], Any]] = {}
+
+    def swept() -> tuple[list[Mapping[str, Any]], list[str]]:
+        found = report_sweeps.every_sweep(mode, manifest)
+        waits["figures"] = begun_figures(mode, formats, manifest)
+        return found
+
+    with shared_processes(cores()):
+        # bounds first: their processes start while the ledger is read
+        waits["bounds"] = begun_bounds(mode, manifest)
+        waits["claims"] = begun_claims(mode, manifest, packs)
+        waits["sweeps"] = swept
+        ends = itertools.accumulate(PARTS[mode].values(), initial=0.0)
+        found = {}
+        for name, span in zip(PARTS[mode], itertools.pairwise(ends), strict=True):
+            with part(*span):
+                found[name] = waits[name]()
+    return found
+
+
+def begun_figures(
     mode: str, formats: tuple[str, ...], manifest: Manifest
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the figures drawn, and those left out with the reason for each.
+) -> Callable[[], tuple[list[dict[str, Any]], dict[str, str]]]:
+    """Begin to draw; return what waits for the figures, and for why others are left out.
 
     Those that are not there already are drawn side by side, and each is noted when it is done.
     """
     modes, left_out = chosen_figures(mode, manifest)
     keys = {name: figure_key(name, own, formats, manifest) for name, own in modes.items()}
-    drawn: dict[str, dict[str, Any]] = {}
-    for name, key in keys.items():
-        if (kept := manifest.kept(f"figure {name}", key)) is not None:
-            drawn[name] = kept
-            manifest.progress(f"figure {name}: as before")
-            listener()(len(drawn) / len(keys), True)
+    kept = {name: manifest.kept(f"figure {name}", key) for name, key in keys.items()}
+    drawn = {name: figure for name, figure in kept.items() if figure is not None}
     missing = {name: modes[name] for name in keys if name not in drawn}
     for name in missing:
         manifest.begin(f"figure {name}", keys[name])
-    if missing:
-        manifest.progress(f"drawing {len(missing)} of {len(keys)} figures")
-    for found in side_by_side(figures_of, orders_of(missing, formats, manifest.folder), cores()):
-        for figure in found:
+    orders = orders_of(missing, formats, manifest.folder)
+    answers = side_by_side(figures_of, orders, cores())
+
+    def wait() -> tuple[list[dict[str, Any]], dict[str, str]]:
+        for i, name in enumerate(tuple(drawn), 1):
+            manifest.progress(f"figure {name}: as before")
+            listener()(i / len(keys), True)
+        if missing:
+            manifest.progress(f"drawing {len(missing)} of {len(keys)} figures")
+        for figure in itertools.chain.from_iterable(answers):
             name = figure["name"]
             drawn[name] = figure
             files = [manifest.folder / file for file in figure["files"]]
             manifest.done(f"figure {name}", keys[name], figure, files)
             manifest.progress(f"figure {name}: drawn")
             listener()(len(drawn) / len(keys))
-    return [_placed(drawn[name], manifest.folder) for name in keys], left_out
+        return [_placed(drawn[name], manifest.folder) for name in keys], left_out
+
+    return wait
 
 
 def _placed(figure: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -213,21 +241,31 @@ def figures_of(
     ]
 
 
-def checked_claims(mode: str, manifest: Manifest, packs: Packs = ()) -> dict[str, Any]:
-    """Return the document of the ledger, whose files lie in the folder."""
+def begun_claims(mode: str, manifest: Manifest, packs: Packs = ()) -> Callable[[], dict[str, Any]]:
+    """Begin with the claims; return what waits for the ledger, whose files lie in the folder."""
 
-    def make(_: bool) -> tuple[dict[str, int], list[Path]]:
+    def start(_: bool) -> Callable[[], Made]:
         manifest.progress("checking every claim")
-        found = together.outcomes(CLAIMS, level=mode, seed=SEED, packs=packs)
-        document = together.document(found, mutants=False)
-        files = ledger_files.write(manifest.folder, document, found, mode, CLAIMS, packs)
-        return document["summary"], [Path(file) for file in files]
+        outcomes = together.begun(CLAIMS, level=mode, seed=SEED, packs=packs)
+
+        def finish() -> Made:
+            found = outcomes()
+            document = together.document(found, mutants=False)
+            files = ledger_files.write(manifest.folder, document, found, mode, CLAIMS, packs)
+            return document["summary"], [Path(file) for file in files]
+
+        return finish
 
     roots = ("stemtheory.claims", "stemtheory.report.ledger_files")
     data = [file for pack in chosen_packs(packs) for file in pack.files] + [*TEMPLATES.iterdir()]
-    manifest.made("claims", key_of(roots, mode, CLAIMS, SEED, data=data), make)
-    ledger: dict[str, Any] = json.loads((manifest.folder / "ledger.json").read_text("utf-8"))
-    return ledger
+    made = manifest.begun("claims", key_of(roots, mode, CLAIMS, SEED, data=data), start)
+
+    def wait() -> dict[str, Any]:
+        made()
+        ledger: dict[str, Any] = json.loads((manifest.folder / "ledger.json").read_text("utf-8"))
+        return ledger
+
+    return wait
 
 
 MEASURED = (
@@ -239,8 +277,12 @@ MEASURED = (
 )
 
 
-def measured_against_bounds(mode: str, manifest: Manifest) -> tuple[Table, list[dict[str, Value]]]:
-    """Return the table "measured against bound", and its rows that contradict a bound or diverged.
+def begun_bounds(
+    mode: str, manifest: Manifest
+) -> Callable[[], tuple[Table, list[dict[str, Value]]]]:
+    """Begin with the table "measured against bound"; return what waits for it.
+
+    With it come its rows that contradict a bound or diverged.
 
     Both algorithms on three problems at nu = 0, 1/2, 1, with the theorem's own schedule.
     """
@@ -253,23 +295,33 @@ def measured_against_bounds(mode: str, manifest: Manifest) -> tuple[Table, list[
         " not proved by it; a margin is what these problems leave, not the bound's tightness."
     )
 
-    def make(_: bool) -> tuple[list[tuple[Value, ...]], list[Path]]:
+    def start(_: bool) -> Callable[[], Made]:
         manifest.progress(f"measured against bound: {', '.join(PROBLEMS)}")
         orders = list(itertools.product(PROBLEMS, BOUNDS_SHOWN, NUS, (STEPS[mode],)))
-        done = counter(len(orders))
-        found: dict[Any, list[tuple[Value, ...]]] = {}
-        for order, its_rows in side_by_side(rows_of_run, orders, cores()):
-            found[order] = its_rows
-            done(1.0)
-        rows = [row for order in orders for row in found[order]]
-        table = Table(title, note, MEASURED, tuple(rows))
-        return rows, write_table(table, manifest.folder / "bounds")
+        answers = side_by_side(rows_of_run, orders, cores())
+
+        def finish() -> Made:
+            done = counter(len(orders))
+            found: dict[Any, list[tuple[Value, ...]]] = {}
+            for order, its_rows in answers:
+                found[order] = its_rows
+                done(1.0)
+            rows = [row for order in orders for row in found[order]]
+            table = Table(title, note, MEASURED, tuple(rows))
+            return rows, write_table(table, manifest.folder / "bounds")
+
+        return finish
 
     key = key_of(("stemtheory.report.reproduction",), mode, PROBLEMS, STEPS, REPLICATES)
-    rows = tuple(tuple(row) for row in manifest.made("bounds", key, make))
-    bad = [row for row in rows if row[-1] in ("violated", "diverged")]
-    named = [dict(zip((c.name for c in MEASURED), row, strict=True)) for row in bad]
-    return Table(title, note, MEASURED, rows), named
+    made = manifest.begun("bounds", key, start)
+
+    def wait() -> tuple[Table, list[dict[str, Value]]]:
+        rows = tuple(tuple(row) for row in made())
+        bad = [row for row in rows if row[-1] in ("violated", "diverged")]
+        named = [dict(zip((c.name for c in MEASURED), row, strict=True)) for row in bad]
+        return Table(title, note, MEASURED, rows), named
+
+    return wait
 
 
 def rows_of_run(

@@ -26,7 +26,14 @@ from stemtheory.runtime.errors import (
     within_floats,
 )
 from stemtheory.runtime.files import is_out_of_handles, part_file, try_file, write_file, write_whole
-from stemtheory.runtime.fingerprints import FINGERPRINT, code_of, data_of, own_source, stamp_of
+from stemtheory.runtime.fingerprints import (
+    FINGERPRINT,
+    code_of,
+    data_of,
+    own_source,
+    package_fingerprint,
+    stamp_of,
+)
 from stemtheory.runtime.jsontext import canonical, each_json, to_json
 from stemtheory.runtime.npz import read_npz, refuse_misfits
 from stemtheory.runtime.numerals import counted, large, rounded
@@ -38,7 +45,7 @@ from stemtheory.runtime.philox import (
     WEYL,
     PhiloxStream,
 )
-from stemtheory.runtime.processes import cores, machine_bytes, side_by_side
+from stemtheory.runtime.processes import cores, machine_bytes, shared_processes, side_by_side
 from stemtheory.runtime.progress import (
     MODES,
     Listener,

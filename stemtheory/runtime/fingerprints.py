@@ -2,17 +2,20 @@
 
 A name such as ``mine:LOSS`` says nothing about the loss. The fingerprint of its module is the hash
 of its source and of every module that it imports from outside of this package, of Python's own
-library and of installed packages; that of data is the hash of the arrays that were read.
+library and of installed packages; that of data is the hash of the arrays that were read. The
+package has one too, for what depends on nothing else.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib.util
+import os
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -20,11 +23,14 @@ from typing import Any
 
 import numpy as np
 
+from stemtheory._version import __version__
+
 OWN = Path(__file__).resolve().parent.parent
 INSTALLED = tuple(
     Path(path).resolve() for path in {*sysconfig.get_paths().values()} if Path(path).is_dir()
 )
 FINGERPRINT = 16  # hexadecimal digits
+BENEATH = ("numpy", "scipy", "numba")
 HIDDEN = ("site-packages", "dist-packages")
 
 
@@ -58,6 +64,33 @@ def data_of(thing: Any) -> str:
     digest = hashlib.blake2b(digest_size=FINGERPRINT // 2)
     _add_arrays(thing, digest, set())
     return digest.hexdigest()
+
+
+@cache
+def package_fingerprint() -> str:
+    """Return the hash of every source of this package, and of what lies beneath: 64 digits.
+
+    Beneath are versions and the machine: another one may round the last digit otherwise.
+    """
+    import platform  # most commands need no fingerprint, and both take milliseconds to load
+    from importlib.metadata import PackageNotFoundError, version
+
+    beneath = [__version__, sys.version, platform.machine(), platform.node()]
+    beneath.append(os.environ.get("NUMBA_DISABLE_JIT", ""))
+    for package in BENEATH:
+        with contextlib.suppress(PackageNotFoundError):
+            beneath.append(f"{package} {version(package)}")
+    known = hashlib.blake2b(repr(beneath).encode(), digest_size=32)
+    for path in sorted(_sources(OWN)):
+        known.update(f"\0{path.relative_to(OWN)}\0".encode() + path.read_bytes())
+    return known.hexdigest()
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    """Yield every source and setting below a folder; the catalogues of a checkout are links."""
+    for root, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        yield from (Path(root, name) for name in files if name.endswith((".py", ".toml")))
 
 
 def stamp_of(path: Path) -> tuple[int, ...] | None:

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from stemtheory.runtime.files import is_out_of_handles
 
 if TYPE_CHECKING:  # most commands start no process, and need not wait for this
-    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 GROUP_LIMITS = (  # of control groups, version 2 and 1: what a job or a container may take
     Path("/sys/fs/cgroup/memory.max"),
@@ -50,10 +51,33 @@ def side_by_side(
 ) -> Iterator[T]:
     """Yield ``call(*order)`` of every order as it comes, ``jobs`` at a time; one job needs nobody.
 
-    ``call`` is a function of a module, and orders can be pickled.
+    ``call`` is a function of a module, and orders can be pickled. Inside of ``shared_processes``
+    work begins at once, and not when the first answer is asked for.
     """
+    if (lent := _lent.get()) is not None and jobs > 1:
+        return _as_they_come(_begun(call, orders, lent))
     pool = None if min(jobs, len(orders)) <= 1 else _pool(min(jobs, len(orders)))
     return starmap(call, orders) if pool is None else _answers(call, orders, pool)
+
+
+_lent: ContextVar[ProcessPoolExecutor | None] = ContextVar("lent", default=None)
+
+
+@contextlib.contextmanager
+def shared_processes(jobs: int) -> Iterator[None]:
+    """Let all work side by side inside be done by the same ``jobs`` processes.
+
+    Each loads its code once, and one work need not wait for the last order of another. What has
+    not begun when it ends never does.
+    """
+    pool = None if jobs <= 1 else _pool(jobs)
+    mark = _lent.set(pool)
+    try:
+        yield
+    finally:
+        _lent.reset(mark)
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin() -> None:
@@ -92,18 +116,26 @@ def _pool(workers: int) -> ProcessPoolExecutor | None:
 def _answers(
     call: Callable[..., T], orders: Sequence[tuple[Any, ...]], pool: ProcessPoolExecutor
 ) -> Iterator[T]:
-    from concurrent.futures import as_completed
-
     with pool:
-        # A terminal sends SIGINT to every process, also to one that is still starting: workers
-        # inherit that it waits.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
-            futures = [pool.submit(call, *order) for order in orders]
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        try:
-            for future in as_completed(futures):
-                yield future.result()
+            yield from _as_they_come(_begun(call, orders, pool))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begun(
+    call: Callable[..., T], orders: Sequence[tuple[Any, ...]], pool: ProcessPoolExecutor
+) -> list[Future[T]]:
+    # A terminal sends SIGINT to every process, also to one that is still starting: workers inherit
+    # that it waits.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        return [pool.submit(call, *order) for order in orders]
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _as_they_come(futures: Sequence[Future[T]]) -> Iterator[T]:
+    from concurrent.futures import as_completed
+
+    return (future.result() for future in as_completed(futures))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class NoiseKey:
         """
         # Not its base: naming that imports numpy.random, which most commands do without.
         np.random.bit_generator.ISeedSequence.register(TextSeed)
-        text = canonical({**asdict(self), "version": ADDRESS_VERSION}, purpose)
+        text = canonical({**vars(self), "version": ADDRESS_VERSION}, purpose)
         return [TextSeed(f"{text};replicate={i}") for i in who]
 
     def seed_sequence(self, block: int, purpose: str) -> np.random.SeedSequence:
@@ -72,7 +72,7 @@ class NoiseKey:
 
         A block is that of a device's replicates, or the iteration of a walk, or 0.
         """
-        text = canonical({**asdict(self), "version": ADDRESS_VERSION, "block": block}, purpose)
+        text = canonical({**vars(self), "version": ADDRESS_VERSION, "block": block}, purpose)
         words = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), "<u4")
         return np.random.SeedSequence(entropy=self.seed, spawn_key=tuple(int(w) for w in words))
 
@@ -81,7 +81,7 @@ class NoiseKey:
 
         Replicate, iteration and purpose are not in the key: they are words of the counter.
         """
-        text = canonical({**asdict(self), "version": ADDRESS_VERSION}, "philox")
+        text = canonical({**vars(self), "version": ADDRESS_VERSION}, "philox")
         words = np.frombuffer(hashlib.blake2b(text.encode()).digest()[:8], "<u4")
         return int(words[0]), int(words[1])
 

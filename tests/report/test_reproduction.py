@@ -18,7 +18,9 @@ from matplotlib.figure import Figure as Canvas
 
 from stemtheory._version import __version__
 from stemtheory.bounds.verdicts import Margin
+from stemtheory.experiment import Machine, points, run_sweep, weight
 from stemtheory.experiment.design.spec import Spec, parse_spec
+from stemtheory.experiment.execute import workers
 from stemtheory.oracles import catalogue
 from stemtheory.report import drawing, report_sweeps
 from stemtheory.report import reproduction as report
@@ -308,6 +310,56 @@ def test_a_second_run_does_only_what_changed(
     assert done() == ["checking every claim"]
     (tmp_path / "manifest.json").write_text("{")
     assert len(done()) == len(first)
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize(
+    ("mode", "order"),
+    [
+        ("quick", ["bounds begun", "claims begun", "sweeps", "claims", "bounds"]),
+        ("full", ["bounds begun", "claims begun", "claims", "bounds", "sweeps"]),
+    ],
+)
+def test_claims_and_bounds_are_begun_before_the_sweeps(
+    mode: str, order: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where sweeps take hours, what is done is kept before them."""
+    seen: list[str] = []
+
+    def watched(name: str, begin: Any) -> Any:
+        def begun(*given: Any) -> Any:
+            wait = begin(*given)
+            seen.append(f"{name} begun")
+
+            def told() -> Any:
+                seen.append(name)
+                return wait()
+
+            return told
+
+        return begun
+
+    def swept(*_: Any) -> tuple[list[Any], list[str]]:
+        seen.append("sweeps")
+        return [], []
+
+    for name in ("claims", "bounds"):
+        monkeypatch.setattr(report, f"begun_{name}", watched(name, vars(report)[f"begun_{name}"]))
+    monkeypatch.setattr(report_sweeps, "every_sweep", swept)
+    report.reproduce(mode=mode, out=tmp_path)
+    assert seen == order
+
+
+def test_which_sweeps_fit_is_known_without_a_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The weights are those of the cells that a new store would have."""
+    spec = parse_spec(SWEEP, "mine", "quick")
+    monkeypatch.setattr(report_sweeps, "load_spec", lambda *_: spec)
+    monkeypatch.setattr(workers.Worker, "_started", lambda _: pytest.fail("a process was started"))
+    with pytest.raises(pytest.fail.Exception, match="was started"):
+        run_sweep(spec, store=Path("no such store"), dry_run=True)  # the mutant: it measures
+    plan = points(spec, Machine("numpy"))
+    cells = {point.cell.id: point.cell for point in plan}
+    assert report_sweeps.predicted("mine", "quick") == sum(map(weight, cells.values()))
 
 
 SWEEP = """

@@ -35,6 +35,28 @@ from stemtheory.cli.app import main
 sizes = ["--dim", "300", "--set", "points=512", "--T", "8", "--replicates", "2"]
 main(["run", "logistic", "stem", *sizes, "--json"])
 """
+LATER = """
+import os
+import numpy
+from threadpoolctl import ThreadpoolController
+from stemtheory.runtime import one_blas_thread
+
+def threads():
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    return sorted(library.num_threads for library in found)
+
+outside = threads()
+with one_blas_thread():
+    assert "OPENBLAS_NUM_THREADS" in os.environ
+    assert set(threads()) == {1}
+    import scipy.linalg
+    assert set(threads()) == {1} and len(threads()) > len(outside)
+assert set(threads()) == set(outside)
+with one_blas_thread():
+    assert set(threads()) == {1}
+assert set(threads()) == set(outside)
+print(os.environ["OPENBLAS_NUM_THREADS"])
+"""
 
 
 def printed(code: str, threads: str) -> str:
@@ -56,3 +78,9 @@ def printed(code: str, threads: str) -> str:
 def test_the_bits_do_not_depend_on_the_threads_of_blas(code: str) -> None:
     """At this size two threads of OpenBLAS sum otherwise than one."""
     assert printed(code, "1") == printed(code, "2") != ""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="BLAS has one thread here anyway")
+def test_a_blas_that_scipy_brings_meanwhile_has_one_thread_and_then_all() -> None:
+    """NumPy and SciPy of wheels have an OpenBLAS each; where they share one there is no later."""
+    assert printed(LATER, "2") == "2\n"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import pytest
 
 from stemtheory.experiment.design.cells import Cell
 from stemtheory.experiment.execute.work import run_cell, run_cells
-from stemtheory.runtime import code_of, data_of, own_source
+from stemtheory.runtime import code_of, data_of, fingerprints, own_source
 from stemtheory.simulator import Run
 from tests.helpers.sources import ROOT
 
@@ -123,3 +126,40 @@ def test_a_catalogue_of_the_checkout_is_no_users_own() -> None:
 
     assert own_source("stemtheory.problems.cosine") is None
     assert own_source("stemtheory.runtime.fingerprints") is None
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder that stands for the package, with one module and a linked catalogue."""
+    package, catalogue = tmp_path / "package", tmp_path / "problems"
+    for place in (package, catalogue):
+        place.mkdir()
+        (place / "module.py").write_text("L = 1\n", encoding="utf-8")
+    (package / "problems").symlink_to(catalogue)
+    monkeypatch.setattr(fingerprints, "OWN", package)
+    fingerprints.package_fingerprint.cache_clear()
+    yield package
+    fingerprints.package_fingerprint.cache_clear()
+
+
+@pytest.mark.parametrize("file", ["module.py", "problems/module.py"])
+def test_another_source_is_another_key(sources: Path, file: str) -> None:
+    before = fingerprints.package_fingerprint()
+    fingerprints.package_fingerprint.cache_clear()
+    assert fingerprints.package_fingerprint() == before
+    (sources / file).write_text("L = 2\n", encoding="utf-8")
+    fingerprints.package_fingerprint.cache_clear()
+    assert fingerprints.package_fingerprint() != before
+
+
+@pytest.mark.parametrize("beneath", ["version", "machine"])
+def test_other_things_beneath_are_another_key(
+    sources: Path, beneath: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = fingerprints.package_fingerprint()
+    if beneath == "version":
+        monkeypatch.setattr(importlib.metadata, "version", lambda package: "0")
+    else:
+        monkeypatch.setattr(platform, "node", lambda: "elsewhere")
+    fingerprints.package_fingerprint.cache_clear()
+    assert fingerprints.package_fingerprint() != before

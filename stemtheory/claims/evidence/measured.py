@@ -10,7 +10,6 @@ from stemtheory.bounds import BOUNDS, Premise
 from stemtheory.claims.base import Case
 from stemtheory.claims.evidence.recorded import setting_of
 from stemtheory.runtime import UsageError
-from stemtheory.simulator import simulate, together
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,8 @@ def measure(case: Case, beside: tuple[Case, ...] = ()) -> MeasuredRun:
     """
     if case.clock:
         raise UsageError(f"clock is {case.clock:g}, but a run starts at t = 1: leave it out.")
+    from stemtheory.simulator import simulate, together  # slow to load: the ledger needs neither
+
     *_, run = together(each.run for each in (*beside, case)) if beside else (case.run,)
     trace = simulate(run)
     mean = trace.mean_grad_sq

@@ -15,7 +15,6 @@ from stemtheory.algorithms import Stem
 from stemtheory.bounds import REPAIRED
 from stemtheory.claims.base import Comparison
 from stemtheory.oracles import load_problem
-from stemtheory.simulator import simulate
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,8 @@ def counted(run: SyncRun) -> float:
         costs = Stem(run.reading, run.m).costs
         factors = costs.batch_factors(1, run.rounds * run.I, run.I)
         return float(costs.gradients * run.b * factors.sum())
+    from stemtheory.simulator import simulate  # slow to load, and the ledger needs none
+
     trace = simulate(
         load_problem("quadratic", 2, 1),
         T=run.rounds * run.I,

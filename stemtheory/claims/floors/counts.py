@@ -26,7 +26,7 @@ from stemtheory.claims.base import Case, Comparison
 from stemtheory.claims.judge import ALPHA, INSTANCES
 from stemtheory.oracles import Chain, load_problem
 from stemtheory.runtime import Floats
-from stemtheory.simulator import gaussian_draw, simulate, walk
+from stemtheory.simulator import gaussian_draw, walk
 
 SHARE = ALPHA / INSTANCES  # the false-alarm rate of one instance
 
@@ -127,6 +127,8 @@ def most_arrivals(runs: int, q: float) -> int:
 def by_arrivals(case: Case) -> Comparison:
     """Return how many runs came to the end, beside the most that chance allows."""
     chain = chain_of(case)
+    from stemtheory.simulator import simulate  # slow to load, and the ledger needs none
+
     arrived = int(np.count_nonzero(simulate(case.run).arrived_at))
     q = chance(samples_in_all(case), chain.rarest, chain.links)
     most = most_arrivals(case.replicates, q)

@@ -157,7 +157,7 @@ class Evaluation:
         raise TypeError(node)
 
     def _parts(self, node: Expr, times: Times) -> list[Any]:
-        return [self.value(part, times) for part in node.children()]
+        return [self.value(part, times) for part in node.children]
 
     def _over(self, node: Over, times: Times) -> Any:
         if node.first is None or node.last is None:
@@ -209,7 +209,7 @@ class Evaluation:
         return sum(self._errors_in(node, times)) + 4 * size
 
     def _errors_in(self, node: Expr, times: Times) -> list[Any]:
-        return [self.error(part, times) for part in node.children()]
+        return [self.error(part, times) for part in node.children]
 
     def _product_error(self, node: Product, times: Times) -> Any:
         """Return the sum over factors of one's error times the sizes of the others."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import chain as chain_of
 from itertools import pairwise
-from typing import Any, Literal, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 Sign = Literal["<=", "<", "="]
 Kind = TypeVar("Kind")
@@ -22,7 +22,12 @@ PLACES = ("at", "index", "first", "last")
 
 
 class Expr:
-    """A node of a tree; a vector where ``is_vector`` says so."""
+    """A node of a tree; a vector where ``is_vector`` says so.
+
+    ``names`` are the fields that may hold expressions.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ()
 
     def __add__(self, other: Any) -> Expr:
         return Sum(_flat(Sum, self, expr(other)))
@@ -74,13 +79,21 @@ class Expr:
     @cached_property
     def parts(self) -> dict[str, Any]:
         """The fields that hold expressions; where a letter or a sum stands is no part of it."""
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in PLACES}  # type: ignore[arg-type]
+        found = {name: getattr(self, name) for name in self.names}
         return {name: part for name, part in found.items() if isinstance(part, Expr | tuple)}
 
-    def children(self) -> Iterator[Expr]:
-        """Yield the parts one by one."""
-        for part in self.parts.values():
-            yield from part if isinstance(part, tuple) else (part,)
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The parts one by one, found once: a cached property would take a lock for each node."""
+        found: tuple[Expr, ...] | None = vars(self).get("_children")
+        if found is None:
+            found = ()
+            for name in self.names:
+                part = getattr(self, name)
+                if isinstance(part, Expr | tuple):
+                    found += part if isinstance(part, tuple) else (part,)
+            vars(self)["_children"] = found
+        return found
 
     def rebuilt(self, change: Callable[[Expr], Expr]) -> Expr:
         """Return the node with every part changed."""
@@ -98,12 +111,12 @@ class Expr:
                 return self.vector
             case At() | Inner():  # gradients are vectors; losses and norms are not
                 return isinstance(self, At) and self.function != "f"
-        return any(child.is_vector for child in self.children())
+        return any(child.is_vector for child in self.children)
 
     def walk(self) -> Iterator[Expr]:
         """Yield the node and everything below it."""
         yield self
-        for child in self.children():
+        for child in self.children:
             yield from child.walk()
 
 
@@ -120,6 +133,7 @@ def node(kind: type[Kind]) -> type[Kind]:
         return int(found)
 
     made.__hash__ = kept  # type: ignore[method-assign]
+    made.names = tuple(f.name for f in fields(made) if f.name not in PLACES)  # type: ignore[attr-defined, arg-type]
     return made
 
 
@@ -319,6 +333,8 @@ def put(node: Expr, index: Index, to: Index) -> Expr:
 
 def valued(line: Line, values: Mapping[str, Expr]) -> Line:
     """Return a line with letters that stand at no index replaced, by name."""
+    if not values:
+        return line  # itself: what is known of its parts would be lost with a copy
 
     def new(part: Expr) -> Expr:
         if isinstance(part, Symbol) and not part.at:
@@ -331,5 +347,5 @@ def valued(line: Line, values: Mapping[str, Expr]) -> Line:
 
 def _flat(kind: type[Sum | Product], *parts: Expr) -> tuple[Expr, ...]:
     """Return the parts with sums in a sum, or products in a product, opened."""
-    opened = (part.children() if type(part) is kind else (part,) for part in parts)
+    opened = (part.children if type(part) is kind else (part,) for part in parts)
     return tuple(chain_of.from_iterable(opened))

@@ -32,10 +32,10 @@ from stemtheory.claims.language.expression import (
 )
 from stemtheory.runtime import UsageError
 
-Units = tuple[Fraction, Fraction]  # the powers of s and of r
+Units = tuple[int | Fraction, int | Fraction]  # the powers of s and of r
 Range = Literal["any", "nonnegative", "from one", "to one"]
-NUMBER: Units = (Fraction(0), Fraction(0))
-GRADIENT: Units = (Fraction(-1), Fraction(1))
+NUMBER: Units = (0, 0)
+GRADIENT: Units = (-1, 1)
 POINT, STEP, VALUE, SQUARE = (1, 0), (2, -1), (0, 1), (-2, 2)  # SQUARE: of a gradient
 
 
@@ -81,8 +81,8 @@ def letter(
     UsageError
         If another letter of its name is there.
     """
-    power = (Fraction(units[0]), Fraction(units[1]))
-    made = Letter(name, latex, power, indices, **more)
+    s, r = (power if isinstance(power, int) else Fraction(power) for power in units)
+    made = Letter(name, latex, (s, r), indices, **more)
     if LETTERS.setdefault(name, made) != made:
         raise UsageError(
             f"letter {name} is in the vocabulary already, as {LETTERS[name].latex}: call it"

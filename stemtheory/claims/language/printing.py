@@ -176,7 +176,7 @@ def _product(node: Product) -> str:
                 pass
             case _:
                 above.append(factor)
-    below = [part for base in below for part in (base.children() if _plain(base) else (base,))]
+    below = [part for base in below for part in (base.children if _plain(base) else (base,))]
     # a fraction holds the sizes, numbers first; norms and sums stand behind it
     above, below = (sorted(parts, key=_is_letter) for parts in (above, below))
     if len(above) == 1 and not below:

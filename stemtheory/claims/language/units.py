@@ -8,7 +8,6 @@ here, before anything is computed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 
 from stemtheory.claims.language.expression import (
     At,
@@ -63,34 +62,34 @@ def homogeneous(line: Line) -> bool:
 
 def units(name: str, *parts: Expr) -> Units | None:
     """Return the powers of s and r that all parts have in common; None if they are all zero."""
-    known = {part: power for part in parts if (power := _of(name, part)) is not None}
-    if len(set(known.values())) > 1:
-        said = "; ".join(f"{text(part)} by {_shown(power)}" for part, power in known.items())
+    known = [(part, power) for part in parts if (power := _of(name, part)) is not None]
+    if any(power != known[0][1] for _, power in known):
+        said = "; ".join(f"{text(part)} by {_shown(power)}" for part, power in dict(known).items())
         raise UsageError(
             f"{name}: scaling x by s and f by r scales {said}: they cannot be added or compared, so"
             " correct a power."
         )
-    return next(iter(known.values()), None)
+    return known[0][1] if known else None
 
 
 def _of(name: str, node: Expr) -> Units | None:
     match node:
-        case Exact(value):
-            return NUMBER if value else None
+        case Symbol():
+            return LETTERS[node.name].units
+        case Exact():
+            return NUMBER if node.value else None
         case Index():
             return NUMBER
-        case Symbol(letter):
-            return LETTERS[letter].units
         case Sum() | Call("max" | "min") | Over() | Expected() | Young() | Either():
-            return units(name, *node.children())
+            return units(name, *node.children)
         case Product() | Inner():
-            return _sum([_of(name, factor) for factor in node.children()])
-        case Raised(base, exponent):
-            return _power(name, base, exponent)
+            return _sum([_of(name, factor) for factor in node.children])
+        case Raised():
+            return _power(name, node.base, node.exponent)
         case Call():
-            return _plain(name, node, node.children())
+            return _plain(name, node, node.children)
         case At(function):
-            return (Fraction(0 if function == "f" else -1), Fraction(1))
+            return (0 if function == "f" else -1, 1)
     raise TypeError(node)
 
 
@@ -98,7 +97,8 @@ def _sum(parts: list[Units | None]) -> Units | None:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
-    return (sum((s for s, _ in known), Fraction(0)), sum((r for _, r in known), Fraction(0)))
+    with_units = [part for part in known if part != NUMBER]
+    return (sum(s for s, _ in with_units), sum(r for _, r in with_units))
 
 
 def _power(name: str, base: Expr, exponent: Expr) -> Units | None:
@@ -108,7 +108,9 @@ def _power(name: str, base: Expr, exponent: Expr) -> Units | None:
         return power
     if not isinstance(exponent, Exact):
         raise UsageError(f"{name}: {text(base)} has units, so its exponent must be a number.")
-    return (power[0] * exponent.value, power[1] * exponent.value)
+    value = exponent.value
+    by = int(value) if value.denominator == 1 else value
+    return (power[0] * by, power[1] * by)
 
 
 def _plain(name: str, node: Expr, parts: Iterable[Expr]) -> Units:
@@ -129,13 +131,15 @@ def _shown(power: Units | None) -> str:
 def _indices(name: str, node: Expr, bound: set[str]) -> None:
     """Look at every letter and index below a node; ``bound`` are the indices of sums around it."""
     match node:
-        case Symbol(letter) if letter not in LETTERS:
-            raise UsageError(
-                f"{name}: letter {letter!r} is unknown: see claims/language/letters.py."
-            )
-        case Symbol(letter, at):
-            for index in at:
-                _index(name, letter, index, bound)
+        case Symbol():
+            if node.name not in LETTERS:
+                raise UsageError(
+                    f"{name}: letter {node.name!r} is unknown: see claims/language/letters.py."
+                )
+            for index in node.at:
+                _index(name, node.name, index, bound)
+        case Exact() | Sum() | Product() | Raised():  # the most of a tree
+            pass
         case Index():
             _index(name, "this line", node, bound)
         case At("grad_k", _, worker):
@@ -144,12 +148,12 @@ def _indices(name: str, node: Expr, bound: set[str]) -> None:
             for end in filter(None, (first, last)):
                 _index(name, "a sum", end, bound)
             bound = bound | {index.name}
-    for child in node.children():
+    for child in node.children:
         _indices(name, child, bound)
 
 
 def _index(name: str, letter: str, index: Index, bound: set[str]) -> None:
-    if index.name not in (*ANCHORS, *bound):
+    if index.name not in ANCHORS and index.name not in bound:
         allowed = ", ".join(sorted(filter(None, {*ANCHORS, *bound})))
         raise UsageError(
             f"{name}: index {index.name} of {letter} is bound by no sum: use {allowed}."

@@ -31,11 +31,12 @@ from stemtheory.claims.language.letters import (
     xbar,
 )
 from stemtheory.claims.stating import sized, stated
-from stemtheory.simulator import simulate
 
 
 def counts_of(case: Case) -> SizeScene:
     """Return what the simulator counts of a case, beside its sizes."""
+    from stemtheory.simulator import simulate  # slow to load, and the ledger needs none
+
     counts = simulate(replace(case.run, replicates=1)).counts
     columns = {
         "calls": counts.samples_per_worker,

@@ -18,7 +18,6 @@ import numpy as np
 from stemtheory.claims.base import Case, dials
 from stemtheory.claims.evidence.measured import MeasuredRun, measure
 from stemtheory.claims.evidence.recorded import setting_of
-from stemtheory.moments import moments
 
 LONG = 10**5  # steps: longer runs with phase noise are linearised
 SMALL = 0.01  # E y^2 up to which sin y is y
@@ -53,6 +52,8 @@ def exact_or_measured(case: Case) -> MeasuredRun:
 
     Exact moments are compared without regard to a standstill: some start at the minimum.
     """
+    from stemtheory.moments import moments  # slow to load, and the ledger needs none
+
     same = linear(case)
     if same is None:
         return measure(case)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,7 +32,8 @@ def averaged(
         If the line is not homogeneous, or speaks of what no run has.
     """
     compare = partial(on_average, line=line, place=place, at=at)
-    return replace(claim_of(line, compare, in_excess, kind="expectation", **more), identity=False)
+    made = {"kind": "expectation", "identity": False, **more}
+    return claim_of(line, compare, in_excess, **made)
 
 
 def on_average(

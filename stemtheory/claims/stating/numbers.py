@@ -50,13 +50,16 @@ def sized(
     """
     compare = partial(on_sizes, line=line, meaning=meaning, opened=opened)
     made = {"id": name, "label": label, "statement": statement, "kind": "arithmetic", **more}
-    claim = claim_of(line, compare, partial(_compared, meaning=meaning), **made)
-    if provided is None:
-        return claim
-    compare = partial(compare, provided=checked(provided, name), exactly=exactly)
+    if provided is not None:
+        compare = partial(compare, provided=checked(provided, name), exactly=exactly)
+        made["formula"] = partial(_where, line, provided, exactly)
+    return claim_of(line, compare, partial(_compared, meaning=meaning), **made)
+
+
+def _where(line: Line, provided: Line, exactly: bool) -> str:
+    """Return a line in LaTeX, and where it is said."""
     when = "exactly\\ if" if exactly else "if"
-    formula = rf"{claim.formula}\ \mathrm{{{when}}}\ {latex(provided)}"
-    return replace(claim, compare=compare, formula=formula)
+    return rf"{latex(line)}\ \mathrm{{{when}}}\ {latex(provided)}"
 
 
 def on_sizes(

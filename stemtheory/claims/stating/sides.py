@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,20 @@ def claim_of(
         If the line is not homogeneous, or speaks of what no run has.
     """
     checked(line, more.get("id", "this line"))
+    made = {
+        "formula": partial(latex, line),
+        "line": line,
+        "excess": partial(_in_form, line, form),
+        "compare": compare,
+        "identity": all(step.sign == "=" for step in line.steps),
+    }
+    return Claim(**made | more)
+
+
+def _in_form(line: Line, form: Callable[[Line], Line]) -> str:
+    """Return the form of a line in LaTeX, nothing where it is the line itself."""
     shown = form(line)
-    compared = latex(shown) if shown != line else ""
-    made = {"formula": latex(line), "line": line, "excess": compared, "compare": compare}
-    return Claim(**made, identity=all(step.sign == "=" for step in line.steps), **more)
+    return latex(shown) if shown != line else ""
 
 
 def together(
