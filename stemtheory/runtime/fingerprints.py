@@ -87,10 +87,10 @@ def package_fingerprint() -> str:
 
 
 def _sources(folder: Path) -> Iterator[Path]:
-    """Yield every source and setting below a folder; the catalogues of a checkout are links."""
+    """Yield all sources, settings and records below a folder; a checkout's catalogues are links."""
     for root, folders, files in os.walk(folder, followlinks=True):
         folders[:] = [name for name in folders if name != "__pycache__"]
-        yield from (Path(root, name) for name in files if name.endswith((".py", ".toml")))
+        yield from (Path(root, name) for name in files if name.endswith((".py", ".toml", ".json")))
 
 
 def stamp_of(path: Path) -> tuple[int, ...] | None:

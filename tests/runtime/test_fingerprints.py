@@ -142,7 +142,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     fingerprints.package_fingerprint.cache_clear()
 
 
-@pytest.mark.parametrize("file", ["module.py", "problems/module.py"])
+@pytest.mark.parametrize("file", ["module.py", "problems/module.py", "case.json"])
 def test_another_source_is_another_key(sources: Path, file: str) -> None:
     before = fingerprints.package_fingerprint()
     fingerprints.package_fingerprint.cache_clear()
