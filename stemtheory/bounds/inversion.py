@@ -42,7 +42,9 @@ def first_fixed(
     """
     end = int(min(phase_end, LONGEST)) // I
     first, last = (1, end) if end >= 1 and meets(end * I) else (end + 1, LONGEST // I)
-    guess = first if value is None else _crossing(lambda S: value(S * I), aim, first, last)
+    guess = first
+    if value is not None and first < last:  # a round may be longer than the longest run
+        guess = _crossing(lambda S: value(S * I), aim, first, last)
     S = _gallop_from(lambda S: meets(S * I), first, guess, last)
     if S is None:
         raise UsageError(_TOO_LONG)

@@ -18,8 +18,7 @@ from stemtheory.claims.finding import OWN
 from stemtheory.claims.language import spoken_of
 from stemtheory.claims.ledger import Packs, of_pack, one
 from stemtheory.claims.rules import versions_of
-from stemtheory.runtime import UsageError, package_fingerprint, truth, write_whole
-from stemtheory.simulator import cache_folder
+from stemtheory.runtime import UsageError, cache_folder, package_fingerprint, truth, write_whole
 
 Rows = list[dict[str, Any]]
 

@@ -25,7 +25,14 @@ from stemtheory.runtime.errors import (
     whole,
     within_floats,
 )
-from stemtheory.runtime.files import is_out_of_handles, part_file, try_file, write_file, write_whole
+from stemtheory.runtime.files import (
+    cache_folder,
+    is_out_of_handles,
+    part_file,
+    try_file,
+    write_file,
+    write_whole,
+)
 from stemtheory.runtime.fingerprints import (
     FINGERPRINT,
     code_of,

@@ -105,3 +105,12 @@ def _meant(path: Path) -> Path:
     if real.is_symlink():
         raise OSError(errno.ELOOP, "its links go in a circle")
     return real
+
+
+def cache_folder() -> Path:
+    """Return where kernels and verdicts are kept: STEMTHEORY_CACHE, or in the user's cache folder."""
+    given = os.environ.get("STEMTHEORY_CACHE")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return Path(base) / "stemtheory" / "kernels"

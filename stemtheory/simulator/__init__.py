@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from stemtheory.simulator.fused.cuda.engine import DeviceRunner
     from stemtheory.simulator.fused.engine import Runner
     from stemtheory.simulator.fused.sharing import together
-    from stemtheory.simulator.fused.source import cache_folder
     from stemtheory.simulator.hitting import (
         RESAMPLES,
         HittingTime,

@@ -322,7 +322,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("results", "s.sqlite", "--out", "x.png"), "--plot"),
     (("list", "bounds", "--csv"), "--csv and --json"),
     ((*RUN, "--backend", "cupy"), "backend cupy"),
-    (("run", "cosine", "fedpd", *SMALL, "--engine", "fused"), "engine fused"),
+    (("run", "logistic", "fedpd", *SMALL, "--engine", "fused"), "engine fused"),
     (("verify", "--replay", "empty"), "holds no case file"),
 ]  # fmt: skip
 SWITCHES = ("--quick", "--full", "--mutants", "--dry-run")

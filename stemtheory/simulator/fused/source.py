@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
-import os
 import platform
 import re
 import sys
@@ -24,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from stemtheory.runtime import MULTIPLIERS, WEYL, UsageError, write_whole
+from stemtheory.runtime import MULTIPLIERS, WEYL, UsageError, cache_folder, write_whole
 from stemtheory.simulator.fused.fingerprint import text_print
 from stemtheory.simulator.fused.recipe import KernelPart, Recipe
 from stemtheory.simulator.fused.systems import rows_of, texts_of
@@ -67,15 +66,6 @@ class Kernel:
 
     module: ModuleType
     ready: bool
-
-
-def cache_folder() -> Path:
-    """Return the folder of the kernels: STEMTHEORY_CACHE, or the user's own cache folder."""
-    given = os.environ.get("STEMTHEORY_CACHE")
-    if given:
-        return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    return Path(base) / "stemtheory" / "kernels"
 
 
 def load_kernel(recipe: Recipe, algorithm: str, dtype: str) -> Kernel:

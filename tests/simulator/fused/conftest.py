@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stemtheory.simulator.fused.source import cache_folder
+from stemtheory.runtime import cache_folder
 
 
 @pytest.fixture(scope="session", autouse=True)

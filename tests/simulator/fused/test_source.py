@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 
 from stemtheory import load_problem
+from stemtheory.runtime import cache_folder
 from stemtheory.simulator.fused import source
 from stemtheory.simulator.fused.fingerprint import fingerprint
 from stemtheory.simulator.fused.recipe import KernelPart, make_recipe
@@ -135,7 +136,7 @@ def test_a_damaged_module_is_written_again(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_the_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("STEMTHEORY_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert source.cache_folder() == tmp_path / "stemtheory" / "kernels"
+    assert cache_folder() == tmp_path / "stemtheory" / "kernels"
     path = source._write("x = 1\n", "kernel_x.py")
     assert path is not None
     assert path.parent.stat().st_mode & 0o077 == 0
