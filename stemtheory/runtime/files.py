@@ -108,7 +108,7 @@ def _meant(path: Path) -> Path:
 
 
 def cache_folder() -> Path:
-    """Return where kernels and verdicts are kept: STEMTHEORY_CACHE, or in the user's cache folder."""
+    """Return where kernels and verdicts are kept: STEMTHEORY_CACHE, or a folder of the user's."""
     given = os.environ.get("STEMTHEORY_CACHE")
     if given:
         return Path(given)
