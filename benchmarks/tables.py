@@ -90,6 +90,16 @@ def starts_table(record: dict[str, Any]) -> str:
     return markdown(("start", "before, s", "now, s", "now / `import numpy`"), rows)
 
 
+def shared_table(record: dict[str, Any]) -> str:
+    """Return the CPU seconds of commands whose runs share kernels, cold and warm."""
+    rows = [
+        (f"`{name}`", *(f"{of[f'{state} {when}']:.1f}" for state in ("cold", "warm")
+                        for when in ("before", "after")), f"{of['warm ratio']:.1f}")
+        for name, of in record.items() if name != "machine"
+    ]  # fmt: skip
+    return markdown(("command", "cold before, s", "now", "warm before", "now", "warm ratio"), rows)
+
+
 def stores_table(record: dict[str, Any]) -> str:
     """Return CPU seconds and peak of memory of what is read of a large store, before and now."""
     before, after = record["before"], record["after"]
@@ -126,7 +136,12 @@ def _short(value: float) -> str:
     return f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
-WAITS = {"starts": starts_table, "stores": stores_table, "moments": moments_table}
+WAITS = {
+    "starts": starts_table,
+    "shared_kernels": shared_table,
+    "stores": stores_table,
+    "moments": moments_table,
+}
 
 
 def main() -> None:

@@ -71,7 +71,9 @@ def test_what_is_said_to_be_reached_of_starts() -> None:
     short = ("--help", "list problems", "bound stem-theorem")
     assert max(seconds[name] for name in short) <= 0.35
     assert seconds["run quadratic"] <= 0.8
-    assert seconds["explain M3"] > 0.6  # which the page says was missed
+    assert seconds["explain M3"] <= 0.6
+    assert seconds["explain M3, judged"] > 0.6  # which the page says was missed
+    assert seconds["list claims"] > 0.35  # and so was this
 
 
 def test_what_is_said_of_the_quick_report() -> None:
@@ -83,8 +85,8 @@ def test_what_is_said_of_the_quick_report() -> None:
     text = words("performance.md")
     assert f"takes {warm[0]} s of wall time" in text
     assert f"compiled ({warm[1]} before) and {cold[0]} s where none is ({cold[1]})" in text
-    assert warm[0] > 60  # which the page says was missed
-    assert cold[0] > 90
+    assert warm[0] <= 60
+    assert cold[0] <= 90
 
 
 def test_what_is_said_of_compiling() -> None:
