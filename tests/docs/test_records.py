@@ -184,18 +184,11 @@ def test_what_is_said_of_the_tables_of_speed() -> None:
     assert f"**missed**, {ends([r['fused/own_noise'] for r in ratios], 1)}." in text
     noise = [row["ns"]["own_noise"]["cpu_ns"] for row in peers if row["size"] != "default"]
     assert f"({ends(noise, 2)} ns a normal in float32" in text
-    two = [r["two_threads/one"] for r in ratios]
-    late = [round(100 * (t - 1.1)) for t in two if t > 1.1]
-    assert sum(t <= 1.1 for t in two) == 5
-    assert len(two) == 12
-    assert "reached in five rows of twelve" in text
-    assert f"missed by {min(late)} to {max(late)} per cent" in text
-    worse = [
-        row for row in fused if row["ratios"]["fedavg/own_noise"] > row["ratios"]["fused/own_noise"]
-    ]
-    assert [(row["size"], row["dtype"], row["noise"]) for row in worse] == [
-        ("small", "float32", "modulated")
-    ]
+    assert len(ratios) == 12
+    assert max(r["two_threads/one"] for r in ratios) <= 1.1
+    assert "CPU time on two: reached;" in text
+    assert all(r["fedavg/own_noise"] <= r["fused/own_noise"] for r in ratios)
+    assert "as close to its noise as STEM: reached." in text
     single = {row["size"]: row["ratios"] for row in peers if row["threads"] == 1}
     torch, jax = (
         {size: row[f"{name}/fused"] for size, row in single.items()}
