@@ -98,7 +98,7 @@ def verify(
     >>> verify(["SCH4"], jobs=1)["summary"]
     {'holds': 1}
     """
-    found = outcomes(
+    outcomes = begun(
         patterns,
         level=mode,
         mutants=mutants,
@@ -107,7 +107,7 @@ def verify(
         progress=progress,
         packs=packs,
     )
-    return Ledger(document(found, mutants))
+    return Ledger(document(outcomes(), mutants))
 
 
 def document(found: Sequence[Outcome], mutants: bool) -> dict[str, Any]:
@@ -116,28 +116,6 @@ def document(found: Sequence[Outcome], mutants: bool) -> dict[str, Any]:
     tried = [rejection for outcome in found for rejection in outcome.mutants]
     made = [outcome.versions for outcome in found if outcome.versions]
     return assemble(rows, tried if mutants else None, made)
-
-
-def outcomes(
-    patterns: Sequence[str] = (),
-    *,
-    level: str = "quick",
-    mutants: bool = False,
-    seed: int = 0,
-    jobs: int | None = None,
-    progress: Progress = lambda text: None,
-    packs: Packs = (),
-) -> list[Outcome]:
-    """Return one outcome per selected claim, in the order of the ledger."""
-    return begun(
-        patterns,
-        level=level,
-        mutants=mutants,
-        seed=seed,
-        jobs=jobs,
-        progress=progress,
-        packs=packs,
-    )()
 
 
 def begun(
@@ -150,7 +128,10 @@ def begun(
     progress: Progress = lambda text: None,
     packs: Packs = (),
 ) -> Callable[[], list[Outcome]]:
-    """Begin with the claims where processes are shared; return what waits for their outcomes."""
+    """Begin with the claims where processes are shared; return what waits for their outcomes.
+
+    There is one for each selected claim, in the order of the ledger.
+    """
     chosen, mutants = select(patterns, packs), truth("mutants", mutants)
     level, seed = choice("mode", level, MODES), whole("seed", seed, 0)
     jobs = None if jobs is None else whole("jobs", jobs)

@@ -87,7 +87,7 @@ def verify(
     folder = writable_folder(out) if out is not None else None
     with waiting() as tell:
         tell("checking claims")
-        found = together.outcomes(
+        outcomes = together.begun(
             names or (),
             level=level,
             mutants=mutants,
@@ -96,6 +96,7 @@ def verify(
             progress=tell,
             packs=pack or (),
         )
+        found = outcomes()
     known = {claim.id: claim for claim in select(names or (), pack or ())}
     document = together.document(found, mutants)
     if folder is not None:

@@ -136,8 +136,8 @@ def test_a_users_claims_run_through_the_ledger(capsys: pytest.CaptureFixture[str
 
 def test_the_document_does_not_depend_on_the_number_of_processes() -> None:
     names = ["useful-lemmas", "A2i", "M3"]
-    one = together.outcomes(names, jobs=1)
-    two = together.outcomes(names, jobs=2)
+    one = together.begun(names, jobs=1)()
+    two = together.begun(names, jobs=2)()
     assert one == two
     assert together.document(one, mutants=False)["claims"]
 

@@ -41,7 +41,7 @@ AWKWARD = Claim(
 @pytest.fixture(scope="module")
 def outcomes() -> list[together.Outcome]:
     """Return a small ledger with every kind of verdict that a row may expect."""
-    return together.outcomes(NAMES, mutants=True, jobs=1)
+    return together.begun(NAMES, mutants=True, jobs=1)()
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def test_the_files_are_the_same_on_every_run(
 
 def test_awkward_texts_are_escaped(tmp_path: Path) -> None:
     pattern = ("tests.report.test_ledger_files:AWKWARD",)
-    found = together.outcomes(pattern, jobs=1)
+    found = together.begun(pattern, jobs=1)()
     ledger_files.write(tmp_path, together.document(found, False), found, "quick", pattern)
     text = (tmp_path / "ledger.html").read_text()
     assert Page(text).open == []
