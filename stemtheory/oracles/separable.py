@@ -106,9 +106,10 @@ class Separable:
     @property
     def overridden(self) -> str | None:
         """A method of the oracle that a class of one's own has; None where formulas say it all."""
-        return next((name for name in ORACLE if self._has_own(name)), None)
+        return next((name for name in ORACLE if self.has_own(name)), None)
 
-    def _has_own(self, name: str) -> bool:
+    def has_own(self, name: str) -> bool:
+        """Return whether a method of that name is not the one of this class."""
         return getattr(getattr(self, name), "__func__", None) is not getattr(Separable, name)
 
     @property

@@ -45,7 +45,7 @@ class GroupStreams:
             return [plan.host.generator(key.seed_sequence(i, purpose)) for i in self.blocks]
         seeds = key.replicate_seeds(self.who, purpose)
         # What it asks of a stream is known; a problem of one's own may draw as it likes.
-        if getattr(plan.problem.draw, "__func__", None) is Separable.draw:
+        if isinstance(plan.problem, Separable) and not plan.problem.has_own("draw"):
             return [SideBySide(seeds)]
         return [plan.host.generator(seed) for seed in seeds]
 
