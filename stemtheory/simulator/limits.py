@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 MOST_WORK = 10**16  # worker-coordinate-steps T R K dim: more than a year at 4 ns each
 DIVERGED = 1e100  # of ||grad f(xbar_t)||^2: beyond it the squares in its standard error overflow
+MOST_STEPS = 2**16  # of a segment of compiled steps
+SPAN_ELEMENTS = 8192  # of the sums over workers that a stretch of them collects
 ARRAY_BYTES = 128 * 1024  # an array this size stays in the second-level cache with its fellows
+
+
+def stretch(I: int, dim: int) -> int:
+    """Return how many steps, at most, a compiled run collects the sums over workers of."""
+    return min(I, MOST_STEPS, max(8, SPAN_ELEMENTS // dim))
 
 
 def refuse_the_endless(run: Run) -> None:

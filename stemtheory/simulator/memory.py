@@ -11,7 +11,7 @@ import numpy as np
 from stemtheory.oracles import Separable
 from stemtheory.runtime import UsageError, machine_bytes
 from stemtheory.simulator.fused.systems import SYSTEMS, rows_of, system_of
-from stemtheory.simulator.limits import ARRAY_BYTES
+from stemtheory.simulator.limits import ARRAY_BYTES, stretch
 
 if TYPE_CHECKING:
     from stemtheory.simulator.run import Run
@@ -67,8 +67,6 @@ def _rows(run: Run, otherwise: int) -> int:
 
 def _means(run: Run) -> int:
     """Return how many vectors of length dim a kernel's thread has: sums over workers, two means."""
-    from stemtheory.simulator.fused.engine import stretch
-
     return stretch(run.sizes.I, run.problem.dim) + 2
 
 

@@ -27,13 +27,12 @@ from stemtheory.simulator.fused.recipe import make_recipe
 from stemtheory.simulator.fused.source import load_anew, load_kernel
 from stemtheory.simulator.fused.systems import system_of
 from stemtheory.simulator.fused.tables import Tables, initial_tables, reading
+from stemtheory.simulator.limits import MOST_STEPS, stretch
 
 STATE_BYTES = 4 * 1024**2  # of a group of replicates: what a cache holds between two segments
 SEGMENT_WORK = 2**26  # worker-coordinate-steps of a segment: a fraction of a second
 REPLICATE_WORK = 2**21  # of one replicate in it, at least: a call is then well paid for
-MOST_STEPS = 2**16
 LINE = 64  # bytes
-SPAN_ELEMENTS = 8192  # of the sums over workers that a stretch of steps collects
 
 
 class NotCompiledError(UsageError):
@@ -194,11 +193,6 @@ class Runner:
             flat[r, : row.size] = row.ravel()
             laid[:, r, :C] = flat[r].reshape(self.chunks, C)
         return laid.ravel(), np.ascontiguousarray(flat[:, : self.dim]).ravel()
-
-
-def stretch(I: int, dim: int) -> int:
-    """Return how many steps, at most, a thread collects the sums over workers of."""
-    return min(I, MOST_STEPS, max(8, SPAN_ELEMENTS // dim))
 
 
 def aligned(n: int, dtype: Any) -> Any:

@@ -16,7 +16,7 @@ pytest.importorskip("numba", reason="the fused engine is compiled by numba")
 from stemtheory import Trace, load_problem, simulate
 from stemtheory.oracles.separable import ORACLE, Separable
 from stemtheory.runtime.errors import UsageError
-from stemtheory.simulator import fused
+from stemtheory.simulator import fused, limits
 from stemtheory.simulator.fused import engine as module
 from stemtheory.simulator.fused import log_grid, source
 
@@ -28,6 +28,11 @@ def run(problem: Any = None, **more: Any) -> Trace:
     return simulate(problem or load_problem("cosine", K=3, dim=400), engine="fused", **options)
 
 
+SMALLEST = (  # groups, stretches of sums, and segments
+    (module, "STATE_BYTES", 1), (limits, "SPAN_ELEMENTS", 1), (module, "MOST_STEPS", 5),
+)  # fmt: skip
+
+
 def assert_bits(a: Trace, b: Trace) -> None:
     for name in FIELDS:
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
@@ -36,8 +41,8 @@ def assert_bits(a: Trace, b: Trace) -> None:
 def test_bits_do_not_depend_on_threads_segments_or_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = run(threads=1)
     assert_bits(plain, run(threads=3))
-    for name, value in (("STATE_BYTES", 1), ("SPAN_ELEMENTS", 1), ("MOST_STEPS", 5)):
-        monkeypatch.setattr(module, name, value)
+    for where, name, value in SMALLEST:
+        monkeypatch.setattr(where, name, value)
         assert_bits(plain, run(threads=2))
 
 
@@ -61,8 +66,8 @@ def test_segments_of_scaffold(monkeypatch: pytest.MonkeyPatch, option: str) -> N
     options = {"algorithm": "scaffold", "algorithm_options": {"option": option}, "I": 12}
     problem = load_problem("cosine", K=3, dim=5)
     plain = run(problem, threads=1, **options)
-    for name, value in (("STATE_BYTES", 1), ("SPAN_ELEMENTS", 1), ("MOST_STEPS", 5)):
-        monkeypatch.setattr(module, name, value)
+    for where, name, value in SMALLEST:
+        monkeypatch.setattr(where, name, value)
         assert_bits(plain, run(problem, threads=2, **options))
 
 
